@@ -1,7 +1,7 @@
-"""The build of the Python package: maturin's, with the programs and libraries of ptxvm put into the package first.
+"""The build backend of the Python package: maturin's, which first copies the programs and libraries of ptxvm into the package.
 
-``pip install .`` in this folder needs Rust. The variable ``PTXVM_TREE`` names a tree that ``cargo xtask dist --stage`` has made; without it,
-the tree is made here.
+``pip install .`` in this folder needs Rust. The variable ``PTXVM_TREE`` names a tree made by ``cargo xtask dist --stage``; by default
+the backend makes the tree.
 """
 
 import os

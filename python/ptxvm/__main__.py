@@ -1,4 +1,4 @@
-"""``python -m ptxvm``: the command line, which the package holds as a program."""
+"""``python -m ptxvm``: the command-line program, which is part of the package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can go wrong, in kinds that are never mixed: the text, the running program, the caller, the machine."""
+"""Errors, in four kinds that are never mixed: of the text, the running program, the caller, the machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels: their parameters, how arguments become bytes, and launches."""
+"""Kernels: parameters, conversion of arguments to bytes, and launches."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class _Declared:
     def read(cls, text: str) -> "_Declared":
         found = re.fullmatch(r"\s*(\w+)\s*(?:\[([\d:,\s]*)\])?\s*", text)
         if not found:
-            raise UsageError(f"`{text}` is no type; expected `float32`, `float32[:]` or `float32[64,:]`")
+            raise UsageError(f"`{text}` is not a type; expected `float32`, `float32[:]` or `float32[64,:]`")
         try:
             dtype: np.dtype[Any] = np.dtype(found[1])
         except TypeError:
@@ -91,7 +91,7 @@ class _Declared:
             return cls(text.strip(), dtype, None)
         axes = [part.strip() for part in found[2].split(",")]
         if any(axis != ":" and not axis.isdigit() for axis in axes):
-            raise UsageError(f"`{text}` is no type; an extent is `:` or a number")
+            raise UsageError(f"`{text}` is not a type; an extent is `:` or a number")
         return cls(text.strip(), dtype, tuple(None if axis == ":" else int(axis) for axis in axes))
 
     def check(self, where: str, value: Any) -> None:

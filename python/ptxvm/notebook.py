@@ -1,4 +1,4 @@
-"""What notebooks show: highlighted PTX, reports and statistics as HTML, and a bar for long launches."""
+"""Output in notebooks: highlighted PTX, reports and statistics as HTML, and a progress bar for long launches."""
 
 from __future__ import annotations
 

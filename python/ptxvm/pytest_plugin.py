@@ -1,8 +1,8 @@
 """``pytest --ptxvm``: runs a suite of CUDA tests on the CPU.
 
-A process finds a CUDA driver when it is loaded, so pytest starts itself again under ``ptxvm exec``, before it has collected anything. Workers of
-pytest-xdist are processes of that one. Each test begins with a context that works: the driver recovers after a trap, and a trap that
-nothing asked for is the error of the test that launched the kernel.
+A process searches for a CUDA driver when it loads its libraries, so pytest restarts itself under ``ptxvm exec`` before it collects tests.
+Workers of pytest-xdist are child processes of that process. Each test begins with a working context: the driver recovers after a trap, and an
+unexpected trap is an error of the test that launched the kernel.
 """
 
 from __future__ import annotations

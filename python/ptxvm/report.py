@@ -1,4 +1,4 @@
-"""What a launch did."""
+"""The result of a launch."""
 
 from __future__ import annotations
 

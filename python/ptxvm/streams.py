@@ -1,4 +1,4 @@
-"""Streams, events, and launches that were not waited for."""
+"""Streams, events, and pending launches."""
 
 from __future__ import annotations
 

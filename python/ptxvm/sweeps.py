@@ -1,4 +1,4 @@
-"""Sweeps: a kernel in many cases, on as many processes and machines as an executor has."""
+"""Sweeps: a kernel in many cases, on all processes and machines of an executor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What needs no device: checking, layout, explanations, and the instruction table."""
+"""Functions that need no device: checking, formatting, explanations, and the instruction table."""
 
 from __future__ import annotations
 

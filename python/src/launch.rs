@@ -1,6 +1,6 @@
-//! Kernels, and launches that are waited for or left to a stream.
+//! Kernels, and launches, synchronous or in a stream.
 //!
-//! Invariant: while this thread waits, Python's signal handlers run; where one raises, the launch is stopped before the exception leaves.
+//! Invariant: while this thread waits, Python's signal handlers run. If a handler raises, the launch is stopped before the exception propagates.
 
 use crate::device::Stream;
 use crate::errors::{raise, report_fields, usage};

@@ -1,6 +1,6 @@
-//! Memory of the host that Python lends to kernels: arrays of numpy and of whatever speaks DLPack, without a copy.
+//! Host memory that Python lends to kernels without a copy: numpy arrays, and objects with DLPack.
 //!
-//! Invariant: a range is lent as long as its [`Memory`] lives, and the object that owns the bytes lives as long.
+//! Invariant: a range is lent while its [`Memory`] lives, and the object that owns the bytes lives at least as long.
 
 use crate::device::{Device, Memory, Owner};
 use crate::errors::{raise, usage};

@@ -1,8 +1,8 @@
 //! The extension module `ptxvm._native` of the Python package: the Rust API of `ptxvm` as Python objects.
 //!
-//! It hands over bytes, addresses and numbers; the modules in `python/ptxvm` make arrays, types and messages of them.
+//! It passes bytes, addresses and numbers; the modules in `python/ptxvm` convert them to arrays, types and messages.
 //!
-//! Invariant: the interpreter lock is not held while a kernel runs, and a signal such as Ctrl-C stops what the main thread waits for.
+//! Invariant: the interpreter lock is not held while a kernel runs, and a signal such as Ctrl-C stops the launch for which the main thread waits.
 //! Objects of Python that lend memory live as long as the memory is lent. It does not know numpy.
 
 mod device;

@@ -1,6 +1,6 @@
 //! Texels, textures, surfaces and samplers.
 //!
-//! Invariant: names are the manual's (PTX ISA, texture, sampler and surface variables); a name that is not known is an error that lists those that are.
+//! Invariant: names are the manual's (PTX ISA, texture, sampler and surface variables); an unknown name is an error that lists the known ones.
 
 use crate::errors::{raise, usage};
 use ptxvm::{

@@ -1,6 +1,6 @@
 //! `check`, `format`, `explain` and `isa`, which need no device.
 //!
-//! Invariant: they give what the commands of the same name print, as values.
+//! Invariant: they return the output of the commands of the same names as values.
 
 use crate::device::options;
 use crate::errors::{diagnostics, raise, usage};

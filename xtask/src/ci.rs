@@ -1,8 +1,9 @@
-//! `cargo xtask ci`: the steps of the continuous integration, in order of how fast they fail. With names of steps as arguments,
-//! only these. `--full` adds what a change need not wait for: all combinations of fixtures, engines and processors, every operand of the
-//! small instructions, random programs, and the Python package.
+//! `cargo xtask ci`: the steps of the continuous integration, fast ones first. Arguments select steps by
+//! name. `--full` adds steps that are too slow for each change: all combinations of fixtures, engines and
+//! processors, every operand of the small instructions, random programs, and the Python package.
 //!
-//! Invariant: the step `test` is the README's test command. It covers every crate, engine and fixture; `--full` covers more combinations of them.
+//! Invariant: the step `test` is the README's test command. It covers every crate, engine and fixture;
+//! `--full` covers more combinations of them.
 
 use std::process::Command;
 
@@ -12,7 +13,7 @@ const STEPS: &[(&str, &[&str])] = &[
     ("without the JIT", &["check", "--package", "ptxvm-cli", "--no-default-features", "--quiet"]),
     ("docs", &["doc", "--workspace", "--no-deps", "--quiet"]),
     ("test", &["test", "--workspace"]),
-    // The commands that the pages show. What they run was built by the tests.
+    // The commands in the documentation. The programs that they run were built by the tests.
     ("docs --run", &["run", "--quiet", "--package", "xtask", "--", "docs", "--run"]),
 ];
 
@@ -23,11 +24,11 @@ const MORE: &[(&str, &[&str])] = &[
         "agree",
         &["run", "--release", "--quiet", "--package", "xtask", "--", "agree", "--count", "5000", "--every"],
     ),
-    // Needs Python and its registry, which the tests of a change do not.
+    // Needs Python and the package index, which other steps do not.
     ("python", &["run", "--quiet", "--package", "xtask", "--", "python"]),
 ];
 
-/// Runs the steps; `tidy` and `coverage` come first because they need no build.
+/// Runs the steps; `tidy` and `coverage` are first because they need no build.
 pub(crate) fn ci(arguments: &[String]) -> Result<(), String> {
     let full = arguments.iter().any(|argument| argument == "--full");
     let only: Vec<&String> = arguments.iter().filter(|argument| *argument != "--full").collect();

@@ -1,14 +1,17 @@
-//! `cargo xtask clients`: programs that know nothing of ptxvm, installed from their registries and run under `ptxvm exec`.
+//! `cargo xtask clients`: programs that are independent of ptxvm, installed from their registries and run
+//! under `ptxvm exec`.
 //!
-//! Everything lies under `target/clients/`: a virtual environment for each Python client, a build folder for each Rust crate, and a CUDA
-//! folder of public headers for C++. It is made once, and made again when the packages of a client change.
+//! Everything is below `target/clients/`: a virtual environment for each Python client, a build folder for
+//! each Rust crate, and a CUDA folder of public headers for C++. It is created once, and again when the
+//! packages of a client change.
 //!
-//! Invariant: a client passes when its program from `tests/clients/` exits with 0. What it does not do: nothing that a client's compiler emits is
-//! kept in the repository.
+//! Invariant: a client passes when its program from `tests/clients/` exits with 0. No output of a client's
+//! compiler is kept in the repository.
 //!
-//! `--libraries FOLDER` takes `ptxvm` and its libraries from there and builds nothing; `--suites` runs the tests that clients bring with them, too.
-//! Collections of programs (`hecbench`, `cuda-samples`) run with `--suites` where `--sources FOLDER` says where they are. What cannot run
-//! here is listed as skipped, with what it wants.
+//! `--libraries FOLDER` uses `ptxvm` and its libraries from there and builds nothing. `--suites` also runs
+//! the clients' own tests. Collections of programs (`hecbench`, `cuda-samples`) run with `--suites` if
+//! `--sources FOLDER` gives their location. A client that cannot run here is listed as skipped, with the
+//! missing requirement.
 
 mod programs;
 
@@ -21,13 +24,13 @@ use std::time::Instant;
 enum Program {
     /// Packages of pip, and a script.
     Python(&'static [&'static str], &'static str),
-    /// The same, where the package is compiled against CUDA's headers.
+    /// The same for a package that is compiled against CUDA's headers.
     Compiled(&'static [&'static str], &'static str),
     /// A cargo project.
     Rust(&'static str),
     /// A CUDA program for clang, and the options that link our runtime library.
     Cpp(&'static str, &'static [&'static str]),
-    /// A list of other people's programs, whose sources are in a folder that the user names.
+    /// A list of third-party programs, whose sources are in a folder that the user names.
     Sources(&'static str),
 }
 
@@ -37,11 +40,11 @@ struct Client {
     program: Program,
     /// Options of `ptxvm exec`.
     options: &'static [&'static str],
-    /// Variables of its own.
+    /// Environment variables.
     variables: &'static [(&'static str, &'static str)],
-    /// Whether the task fails where it does.
+    /// Whether its failure fails the task.
     required: bool,
-    /// Tests that it brings with it, by `--suites` only: minutes to an hour.
+    /// The client's own tests, which run with `--suites` only: minutes to an hour.
     suite: Option<Suite>,
 }
 
@@ -49,7 +52,8 @@ struct Client {
 enum Suite {
     /// Modules of unittest that are installed with the package: all `test_*.py` below that folder of site-packages, named from that package.
     Unittest { folder: &'static str, package: &'static str, needs: &'static [&'static str] },
-    /// Tests of a crate, compiled from its source with these features; only those that have this in their path. They find NVRTC.
+    /// Tests of a crate, compiled from its source with these features; only those with this in their path.
+    /// They find NVRTC.
     Crate { name: &'static str, features: &'static str, filter: &'static str },
 }
 
@@ -102,7 +106,7 @@ const CLIENTS: &[Client] = &[
             package: "numba.cuda.tests",
             needs: &["cffi", "filecheck", "ml_dtypes", "psutil", "pytest", "nvidia-cuda-cccl-cu12==12.9.*"],
         }),
-        // Its tests of caches have folders of their own.
+        // Its tests of caches use their own folders.
         variables: &[("NUMBA_CACHE_DIR", "")],
         ..client("numba-cuda", Program::Python(NUMBA, "numba_kernels.py"))
     },
@@ -121,7 +125,7 @@ const CLIENTS: &[Client] = &[
                     "setuptools",
                     "nvidia-cuda-nvrtc-cu12==12.9.*",
                     "nvidia-cuda-runtime-cu12==12.9.*",
-                    // Its modules are linked with them; nothing of them runs.
+                    // Its modules are linked with these packages, which are not executed.
                     "nvidia-cublas-cu12==12.9.*",
                     "nvidia-cufft-cu12==11.*",
                     "nvidia-curand-cu12==10.*",
@@ -144,7 +148,7 @@ const NUMBA: &[&str] = &[
     "nvidia-cuda-runtime-cu12==12.9.*",
 ];
 
-/// The same with nvJitLink, in whose place it finds our linker.
+/// The same with nvJitLink, which is replaced by our linker.
 const NUMBA_WITH_LINKER: &[&str] = &[
     "numba-cuda==0.30.*",
     "numba==0.68.*",
@@ -163,16 +167,16 @@ const HEADERS: &[&str] = &[
     "nvidia-cuda-cccl-cu12==12.9.*",
 ];
 
-/// Libraries whose headers other people's programs include, besides; nothing of them runs.
+/// Libraries whose headers third-party programs include; they are not executed.
 const LIBRARY_HEADERS: &[(&str, &str)] =
     &[("nvidia-cublas-cu12==12.9.*", "cublas"), ("nvidia-curand-cu12==10.3.*", "curand")];
 
-/// How a client did.
+/// The result of a client.
 struct Row {
     name: String,
     outcome: Outcome,
     seconds: u64,
-    /// Why it failed, or what its tests gave.
+    /// The reason of the failure, or the result of its tests.
     note: String,
 }
 
@@ -180,19 +184,19 @@ struct Row {
 enum Outcome {
     Passed,
     Failed,
-    /// It failed, and nothing depends on it.
+    /// It failed, but is not required.
     Optional,
-    /// What it wants is not here.
+    /// A requirement is missing.
     Skipped,
 }
 
-/// How the task is to be run.
+/// The options of a run.
 struct Wish<'a> {
     suites: bool,
     sources: Option<&'a Path>,
 }
 
-/// Runs the clients of those names, or all.
+/// Runs the named clients, or all.
 pub(crate) fn clients(arguments: &[String]) -> Result<(), String> {
     let mut names = Vec::new();
     let (mut libraries, mut wish) = (None, Wish { suites: false, sources: None });
@@ -259,7 +263,7 @@ impl std::fmt::Display for Row {
     }
 }
 
-/// Where everything lies.
+/// The locations of all parts.
 struct Place {
     root: PathBuf,
     work: PathBuf,
@@ -268,7 +272,7 @@ struct Place {
 }
 
 impl Place {
-    /// Builds the program and its libraries, unless there is a folder that has them.
+    /// Builds the program and its libraries, unless a folder with them is given.
     fn prepare(libraries: Option<&Path>) -> Result<Self, String> {
         let root = crate::root();
         let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
@@ -302,7 +306,7 @@ impl Place {
         Ok(Self { root, work, libraries })
     }
 
-    /// Runs a client; what is worth a note, where it passes.
+    /// Runs a client; returns a note if it passes.
     fn run(&self, client: &Client, wish: &Wish<'_>) -> Result<String, String> {
         let script = |name: &str| self.root.join("tests/clients").join(name);
         let passed = match client.program {
@@ -340,7 +344,7 @@ impl Place {
                 let cuda = self.cuda()?;
                 let program = self.work.join(format!("program-{}", client.name));
                 let mut clang = Command::new(self.libraries.join("ptxvm"));
-                // The stand-ins for the assembler and the packer are on its path.
+                // Its path contains the stand-ins for the assembler and the packer.
                 clang.args(["exec", "--", &clang_name(), "-x", "cuda", "-O2", "--cuda-gpu-arch=sm_75"]);
                 clang.arg(format!("--cuda-path={}", cuda.display())).arg("-Wno-unknown-cuda-version");
                 clang.arg(script(name)).arg("-o").arg(&program);
@@ -372,12 +376,13 @@ impl Place {
         let mut program = Command::new(self.libraries.join("ptxvm"));
         program.arg("exec").args(client.options).arg("--").args(command);
         program.envs(client.variables.iter().copied());
-        // What `cargo xtask soak` compiles.
+        // Input for `cargo xtask soak`.
         program.env("PTXVM_KEEP_PTX", self.work.join("kernels"));
         program
     }
 
-    /// Runs the tests that a client brings with it. What they gave is listed in a file; it fails only where they cannot be run.
+    /// Runs a client's own tests. Their results are listed in a file; the task fails only if they cannot be
+    /// run.
     fn suite(&self, client: &Client, suite: &Suite) -> Result<String, String> {
         let results = self.work.join(format!("{}-tests.jsonl", client.name));
         match suite {
@@ -399,7 +404,7 @@ impl Place {
                 let copy = self.work.join(format!("{name}-source"));
                 let _first_time = std::fs::remove_dir_all(&copy);
                 run(Command::new("cp").arg("-r").arg(&source).arg(&copy), "cp")?;
-                // It lies within our workspace, and is none of it.
+                // It is inside of our workspace but does not belong to it.
                 let manifest = copy.join("Cargo.toml");
                 let text = std::fs::read_to_string(&manifest).map_err(|error| error.to_string())?;
                 std::fs::write(&manifest, text + "\n[workspace]\n").map_err(|error| error.to_string())?;
@@ -452,12 +457,12 @@ impl Place {
         Ok(python)
     }
 
-    /// A folder as CUDA's installer makes it: public headers, and our libraries under their names.
+    /// A folder with the layout of CUDA's installer: public headers, and our libraries under their names.
     fn cuda(&self) -> Result<PathBuf, String> {
         self.cuda_with("cuda", &[])
     }
 
-    /// The same with headers of more packages, whose parts are called so.
+    /// The same with headers of more packages.
     fn cuda_with(&self, name: &str, more: &[(&str, &str)]) -> Result<PathBuf, String> {
         let python = self.environment("headers", HEADERS, &[])?;
         let packages = packages_of(&python)?;
@@ -482,7 +487,7 @@ impl Place {
                 link(&entry.path(), &cuda.join("include").join(entry.file_name()))?;
             }
         }
-        // clang includes it, and needs nothing in it.
+        // clang includes it, but uses none of its contents.
         let generator = cuda.join("include/curand_mtgp32_kernel.h");
         if !generator.exists() {
             std::fs::write(&generator, "").map_err(|error| error.to_string())?;
@@ -516,7 +521,7 @@ fn crate_source(project: &Path, name: &str) -> Result<PathBuf, String> {
     let output = output.map_err(|error| format!("cargo metadata does not start: {error}"))?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let mark = format!("/{name}-");
-    // Paths of manifests have no character that JSON would spell otherwise.
+    // Paths of manifests contain no character that JSON escapes.
     let manifests = text.split("\"manifest_path\":\"").skip(1).filter_map(|rest| rest.split('"').next());
     let found = manifests
         .filter(|path| !path.starts_with(&*project.to_string_lossy()))
@@ -525,7 +530,7 @@ fn crate_source(project: &Path, name: &str) -> Result<PathBuf, String> {
     Ok(Path::new(found).parent().unwrap_or(Path::new("/")).to_owned())
 }
 
-/// The last line that a command prints; everything else it prints goes to standard error.
+/// The last line of a command's output; the rest goes to standard error.
 fn last_line(command: &mut Command) -> Result<String, String> {
     let output = command.stderr(std::process::Stdio::inherit()).output();
     let output = output.map_err(|error| format!("its tests do not start: {error}"))?;
@@ -536,7 +541,7 @@ fn last_line(command: &mut Command) -> Result<String, String> {
     text.lines().last().map(str::to_owned).ok_or_else(|| "its tests said nothing".to_owned())
 }
 
-/// What a client wants that is not here, where that is so.
+/// A client's missing requirement, if any.
 fn missing(client: &Client, wish: &Wish<'_>) -> Option<String> {
     let clang = || {
         let name = clang_name();

@@ -1,9 +1,11 @@
-//! `cargo xtask docs`: the documentation site, its checks, and the commands that its pages show.
+//! `cargo xtask docs`: the documentation site, its checks, and the commands on its pages.
 //!
-//! Without arguments: the checks of [`check`], which `cargo xtask tidy` runs too. `--run` executes every command block of the pages
-//! ([`run`]); `--site` builds the site by mdBook ([`site`]); `--write` writes the page that is made from sources ([`runtime`]).
+//! Without arguments: the checks of [`check`], which `cargo xtask tidy` also runs. `--run` executes every
+//! command block of the pages ([`run`]). `--site` builds the site with mdBook ([`site`]). `--write` writes
+//! the page that is generated from sources ([`runtime`]).
 //!
-//! Invariant: the checks need no program but this one, so they run wherever the workspace builds. mdBook is needed for the site alone.
+//! Invariant: the checks need no other program, so they run wherever the workspace builds. Only the site
+//! needs mdBook.
 
 pub(crate) mod check;
 mod markdown;
@@ -29,7 +31,7 @@ pub(crate) fn docs(arguments: &[String]) -> Result<(), String> {
     }
 }
 
-/// All files below a folder with one of these extensions, sorted. Build folders and hidden folders are left out.
+/// All files below a folder with one of these extensions, sorted, without build folders and hidden folders.
 fn files_below(folder: &Path, extensions: &[&str]) -> Result<Vec<PathBuf>, String> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];

@@ -1,6 +1,7 @@
 //! Development tasks of the workspace: `cargo xtask ci | tidy | docs | coverage | testsuite | prove | bench | clients | agree | codegen | soak | dist | python`.
 //!
-//! Invariant: `ci` is what the continuous integration runs, with the same commands that a contributor types.
+//! Invariant: `ci` consists of the steps of the continuous integration, with the commands that a contributor
+//! uses.
 
 mod agree;
 mod bench;

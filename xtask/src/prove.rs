@@ -1,15 +1,19 @@
-//! `cargo xtask prove [--every N] [NAME...]`: the approximate instructions over every operand, against the manual's bounds.
+//! `cargo xtask prove [--every N] [NAME...]`: compares the approximate instructions with the manual's bounds,
+//! over every operand.
 //!
-//! The unary ones in `.f32` are tried on all 2^32 operands, with and without `.ftz`; the `.approx.ftz.f64` forms on all 2^32
-//! upper words (the lower one, which they do not see, is scrambled); division on operands drawn from the bits that matter. The
-//! tables of special operands (PTX ISA 6.4 §9.7.3.13 to §9.7.3.21) hold exactly; everywhere else the error is compared with the bound
-//! that the manual states, over the operands for which it states it, and with our own promise over all operands.
+//! Unary `.f32` instructions are tested with all 2^32 operands, with and without `.ftz`; the
+//! `.approx.ftz.f64` forms with all 2^32 upper words (the lower word, which they ignore, is scrambled);
+//! division with operands drawn from the significant bits. The tables of special operands (PTX ISA 6.4
+//! §9.7.3.13 to §9.7.3.21) hold exactly. Everywhere else the error is compared with the manual's bound, over
+//! the operands for which the manual states it, and with our own promise over all operands.
 //!
-//! The truth is the host's function in double precision. Its own error is taken as 2^-48 of the result, sixteen units in its last
-//! place, where C libraries are documented to be within one or two; this is added to every error before it is
-//! compared. A single has 2^-24, so what is added is 2^-24 of a unit in the last place. Division needs no such thing: its bound is an inequality of integers.
+//! The reference is the host's function in double precision. Its error is taken as 2^-48 of the result,
+//! sixteen units in the last place; C libraries are documented to be within one or two. This is added to
+//! every error before the comparison. An `.f32` has 2^-24, so it adds 2^-24 of a unit in the last place.
+//! Division does not need it: its bound is an inequality of integers.
 //!
-//! With `--every N` each N-th operand is tried, which the tests do with a prime: exponents, signs and specials are all met.
+//! With `--every N` each N-th operand is tested. The tests use a prime, so that all exponents, signs and
+//! special values occur.
 
 use ptx_sem::{
     cos_approx_f32, div_approx_f32, div_full_f32, ex2_approx_f32, ftz_f32, lg2_approx_f32, rcp_approx_f32,
@@ -19,25 +23,25 @@ use ptx_sem::{
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How the error is measured.
+/// The measure of the error.
 #[derive(Clone, Copy)]
 enum Measure {
     /// |result - truth| is at most two to this power.
     Absolute(f64),
-    /// |result - truth| is at most so many units in the last place of the truth.
+    /// |result - truth| is at most this many units in the last place of the truth.
     Ulp(f64),
     /// |result / truth - 1| is at most two to this power.
     Relative(f64),
 }
 
-/// What is to hold, and where.
+/// A bound and the operands to which it applies.
 struct Claim {
-    /// Operands for which it is made, in words.
+    /// The operands, in words.
     over: &'static str,
-    /// The same.
+    /// The operands, as a predicate.
     holds: fn(f64) -> bool,
     measure: Measure,
-    /// The manual says so; else it is our promise.
+    /// Whether the manual states it; otherwise it is our promise.
     manual: bool,
 }
 
@@ -49,7 +53,8 @@ const fn everywhere(measure: Measure) -> Claim {
     claim("all", |_| true, measure, false)
 }
 
-/// Results for -Inf, -0, +0, +Inf as the manual tabulates them; those of a subnormal with `.ftz` are those of its zero.
+/// Results for -Inf, -0, +0, +Inf from the manual's tables; with `.ftz` a subnormal has the result of its
+/// zero.
 type Table = [u32; 4];
 
 /// An instruction with one `.f32` operand.
@@ -146,11 +151,12 @@ const SINGLES: &[Single] = &[
     },
 ];
 
-/// An instruction with one `.f64` operand, of which it sees all bits or the upper word.
+/// An instruction with one `.f64` operand, of which it reads all bits or the upper word.
 struct Double {
     name: &'static str,
     result: fn(f64) -> f64,
-    /// The relative error of a result, from what multiplying it back leaves, which is computed without rounding.
+    /// The relative error of a result, from the residual of multiplying it back, which is computed without
+    /// rounding.
     error: fn(f64, f64) -> f64,
     /// As [`Table`].
     table: [u64; 4],
@@ -189,7 +195,7 @@ const DOUBLES: &[Double] = &[
     },
 ];
 
-/// a * 2^n, by steps that stay within the range; nothing is rounded where the result is normal.
+/// a * 2^n, in steps that stay within the range; exact if the result is normal.
 fn scaled(mut a: f64, mut n: i32) -> f64 {
     while n != 0 {
         let step = n.clamp(-1000, 1000);
@@ -205,13 +211,13 @@ fn exponent(a: f64) -> i32 {
     (scaled(a, scale).to_bits() >> 52) as i32 - 1023 - scale
 }
 
-/// |r a - 1|: a fused multiply-add rounds what is left once, after the exact product. Both are scaled to about 1 first.
+/// |r a - 1|: a fused multiply-add rounds the difference once, after the exact product. Both are first scaled to about 1.
 fn reciprocal_error(a: f64, r: f64) -> f64 {
     let e = exponent(a.abs());
     scaled(r, e).mul_add(scaled(a, -e), -1.0).abs()
 }
 
-/// |r sqrt(a) - 1| = |r^2 a - 1| / 2, to first order: r^2 = p + q and p a = s + t exactly, then s - 1 is exact as well.
+/// |r sqrt(a) - 1| = |r^2 a - 1| / 2, to first order: r^2 = p + q and p a = s + t exactly, and s - 1 is exact too.
 fn reciprocal_root_error(a: f64, r: f64) -> f64 {
     let half = exponent(a).div_euclid(2);
     let (a, r) = (scaled(a, -2 * half), scaled(r, half));
@@ -222,7 +228,7 @@ fn reciprocal_root_error(a: f64, r: f64) -> f64 {
     ((s - 1.0) + (t + q * a)).abs() / 2.0
 }
 
-/// The greatest error met under one claim, as a share of what it allows, and the operand.
+/// The largest error under one claim, as a fraction of the bound, and its operand.
 #[derive(Clone, Copy, Default)]
 struct Worst {
     share: f64,
@@ -247,7 +253,7 @@ impl Worst {
     }
 }
 
-/// What one worker found.
+/// The result of one worker.
 #[derive(Clone, Default)]
 struct Found {
     worst: Vec<Worst>,
@@ -275,14 +281,14 @@ impl Found {
     }
 }
 
-/// What a unit in the last place of a single near `truth` is worth.
+/// The unit in the last place of an `.f32` near `truth`.
 fn ulp(truth: f64) -> f64 {
     let exponent = ((truth.to_bits() >> 52 & 0x7ff) as i64 - 1023).max(-126);
     f64::from_bits(((exponent - 23 + 1023) as u64) << 52)
 }
 
 impl Measure {
-    /// The error as a share of what is allowed.
+    /// The error as a fraction of the bound.
     fn share(self, result: f64, truth: f64) -> f64 {
         if result == truth {
             return 0.0;
@@ -312,8 +318,9 @@ impl Measure {
     }
 }
 
-/// The error, with what the truth itself may lack. A rounded result is allowed exactly half a unit, so to that extent nothing is added
-/// where the truth is an IEEE operation on doubles, of which the rounding cannot cross a tie of singles.
+/// The error, including the possible error of the truth. A rounded result may be off by exactly half a unit;
+/// in this case nothing is added if the truth is an IEEE operation on doubles, whose rounding cannot cross a
+/// tie of `.f32`.
 fn uncertain(result: f64, truth: f64) -> f64 {
     let error = (result - truth).abs();
     let half = ulp(truth) / 2.0;
@@ -349,7 +356,8 @@ impl Single {
             }
             return;
         }
-        // With .ftz: a subnormal operand is its zero; a subnormal result is the zero of its sign; all else is the same.
+        // With `.ftz`: a subnormal operand is its zero; a subnormal result is the zero of its sign; all else
+        // is unchanged.
         let expected = if a.is_subnormal() {
             if a < 0.0 { minus_zero } else { zero }
         } else if result.is_subnormal() {
@@ -367,7 +375,7 @@ impl Single {
             }
             return;
         }
-        // Beyond the largest single infinity stands for 2^128, the number that would follow.
+        // Beyond the largest `.f32`, infinity represents 2^128, the next number.
         let value =
             if result.is_infinite() { f64::from(result.signum()) * 128f64.exp2() } else { f64::from(result) };
         let truth = truth.clamp(-(128f64.exp2()), 128f64.exp2());
@@ -390,7 +398,8 @@ impl Double {
             a = if a < 0.0 { -0.0 } else { 0.0 };
         }
         let [minus_inf, minus_zero, zero, inf] = self.table;
-        // A root below zero is no number; the reciprocal of the greatest numbers is subnormal, which is flushed.
+        // The root of a negative number is NaN; the reciprocal of the largest numbers is subnormal and is
+        // flushed.
         let rooted = minus_inf & INF_F64 == INF_F64;
         let flushed = !rooted && exponent(a.abs()) >= 1022 && a.abs() > 1022f64.exp2();
         let expected = match a.to_bits() {
@@ -415,17 +424,18 @@ impl Double {
 
 type Division = fn(f32, f32) -> f32;
 
-/// `div.approx` and `div.full`: |result - a / b| <= 2 ulp, as an inequality of integers. The manual bounds `div.approx` up to a divisor of 2^126;
-/// beyond, the CUDA guide says, it gives 0, or NaN for an infinite dividend.
+/// `div.approx` and `div.full`: |result - a / b| <= 2 ulp, as an inequality of integers. The manual bounds
+/// `div.approx` up to a divisor of 2^126; beyond that, according to the CUDA guide, it gives 0, or NaN for an
+/// infinite dividend.
 const DIVISIONS: &[(&str, Division)] = &[("div.approx.f32", div_approx_f32), ("div.full.f32", div_full_f32)];
 
-/// m * 2^e of a finite single.
+/// m * 2^e of a finite `.f32`.
 fn parts(a: f32) -> (i128, i32) {
     let (biased, fraction) = ((a.to_bits() >> 23 & 0xff) as i32, i128::from(a.to_bits() & 0x7f_ffff));
     if biased == 0 { (fraction, -149) } else { (fraction | 1 << 23, biased - 150) }
 }
 
-/// A scrambled number: every bit of the argument moves every bit of the result.
+/// A hash: every bit of the argument affects every bit of the result.
 fn scrambled(mut x: u64) -> u64 {
     x = (x ^ x >> 31).wrapping_mul(0x7fb5_d329_728e_a185);
     x = (x ^ x >> 27).wrapping_mul(0x81da_def4_bc2d_d44d);
@@ -453,7 +463,7 @@ fn meet_division(name: &str, divide: Division, number: u64, found: &mut Found) {
     let beyond = name.starts_with("div.approx") && b.is_finite() && b.abs() > 2f32.powi(126);
     let special = !a.is_finite() || !b.is_finite() || a == 0.0 || b == 0.0;
     if special || beyond {
-        // IEEE: what a table would say. A divisor beyond the bound is as infinity.
+        // IEEE results. A divisor beyond the bound counts as infinity.
         let endless = b.is_infinite() || beyond;
         let expected = if a.is_nan() || b.is_nan() || (a == 0.0 && b == 0.0) || (a.is_infinite() && endless) {
             NAN
@@ -472,11 +482,11 @@ fn meet_division(name: &str, divide: Division, number: u64, found: &mut Found) {
         found.wrong(|| format!("{name} {key:#018x}: sign of {:#010x}", q.to_bits()));
         return;
     }
-    // |qm 2^qe - (am 2^ae) / (bm 2^be)| <= 2 * 2^qe, all positive; infinity stands for 2^128.
+    // |qm 2^qe - (am 2^ae) / (bm 2^be)| <= 2 * 2^qe, all positive; infinity represents 2^128.
     let ((am, ae), (bm, be)) = (parts(a), parts(b));
     let (qm, qe) = if q.is_infinite() { (1 << 24, 104) } else { parts(q) };
     let shift = ae - be - qe;
-    // A quotient of which the exponent is further off than this is wrong, or beyond the range.
+    // A quotient whose exponent is further off than this is wrong, or out of range.
     if shift >= 60 {
         if !q.is_infinite() {
             found.wrong(|| format!("{name} {key:#018x}: {:#010x}", q.to_bits()));
@@ -491,7 +501,7 @@ fn meet_division(name: &str, divide: Division, number: u64, found: &mut Found) {
     found.worst[0].meet(error as f64 / (2 * unit) as f64, key);
 }
 
-/// Operands of division that are tried.
+/// The number of tested operands of division.
 const DIVISION_TRIALS: u64 = 1 << 28;
 
 /// Runs `meet` on 0, `every`, 2 `every`... below `end` on all cores.
@@ -523,7 +533,7 @@ fn all(end: u64, every: u64, claims: usize, meet: impl Fn(u64, &mut Found) + Syn
     total
 }
 
-/// One row of the report for each claim; the second part says what is wrong.
+/// A row of the report for each claim; the second part lists violations.
 fn report(name: &str, claims: &[(&str, Measure, bool)], found: &Found) -> (String, Vec<String>) {
     let (mut rows, mut offences) = (String::new(), found.wrong.clone());
     if found.wrong_count > found.wrong.len() as u64 {
@@ -539,7 +549,7 @@ fn report(name: &str, claims: &[(&str, Measure, bool)], found: &Found) -> (Strin
             worst.operand,
             worst.tried,
         );
-        // Not "greater": a share that is no number is an offence too.
+        // Not "greater": a NaN must also be a violation.
         if !matches!(
             worst.share.partial_cmp(&1.0),
             Some(std::cmp::Ordering::Less | std::cmp::Ordering::Equal)
@@ -554,7 +564,7 @@ fn report(name: &str, claims: &[(&str, Measure, bool)], found: &Found) -> (Strin
     (rows, offences)
 }
 
-/// Tries the instructions named (all, if none is), every `every`-th operand.
+/// Tests the named instructions (all, if none is named) with every `every`-th operand.
 fn proof(names: &[String], every: u64, mut show: impl FnMut(&str)) -> Result<(), String> {
     let asked = |name: &str| names.is_empty() || names.iter().any(|n| name.starts_with(n.as_str()));
     let mut offences = Vec::new();
@@ -606,7 +616,7 @@ pub(crate) fn prove(args: &[String]) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    /// A prime, so that every pattern of low bits comes with every exponent.
+    /// A prime, so that every pattern of low bits occurs with every exponent.
     const EVERY: u64 = 40_009;
 
     #[test]

@@ -1,11 +1,12 @@
-//! `cargo xtask soak`: what finds more the longer it runs. For a night, or before a release.
+//! `cargo xtask soak`: tests that find more the longer they run, for a night or before a release.
 //!
-//! The parts, in order: every kernel of the repository and of the clients that were run here through LLVM (`kernels`), the hostile programs
-//! (`hostile`), load over the driver API (`stress`), random programs in all engines (`agree`), those that trap (`traps`), and the fuzz targets (`fuzz`). The first two run
-//! once, the others share the time that is left.
+//! The parts, in order: every kernel of the repository and of installed clients through LLVM (`kernels`), the
+//! hostile programs (`hostile`), load on the driver API (`stress`), random programs in all engines (`agree`),
+//! random programs that trap (`traps`), and the fuzz targets (`fuzz`). The first two run once, the others
+//! share the remaining time.
 //!
-//! Invariant: the task fails if any part found something, and says how much each part has done. A part that cannot run here (no cargo-fuzz) is
-//! shown as such.
+//! Invariant: the task fails if any part fails, and reports the work of each part. A part that cannot run
+//! here (no cargo-fuzz) is listed as such.
 
 use ptxvm::{AddressSize, Cpu, Listing, Vm};
 use std::fmt;
@@ -21,13 +22,14 @@ const USAGE: &str = "usage: cargo xtask soak [--minutes N] [--seed N] [--kernels
 
 /// The parts, in order.
 const PARTS: [&str; 6] = ["kernels", "hostile", "stress", "agree", "traps", "fuzz"];
-/// Of the time that is left: what load and random programs get; fuzz targets get the rest. Chosen.
+/// Fraction of the remaining time for `stress`; random programs and fuzz targets get the rest. Chosen.
 const STRESS: f64 = 0.2;
 const AGREE: f64 = 0.3;
 const TRAPS: f64 = 0.1;
-/// The most kernels that a text may have to be compiled whole; of others only so many. Chosen: libraries in PTX have thousands.
+/// The most kernels of a text that are all compiled; of larger texts only this many are. Chosen: PTX
+/// libraries have thousands.
 const KERNELS: usize = 64;
-/// Threads of a CTA where the text does not say. Chosen.
+/// Threads of a CTA if the text does not specify them. Chosen.
 const THREADS: u32 = 128;
 
 struct Options {
@@ -37,11 +39,11 @@ struct Options {
     parts: Vec<String>,
 }
 
-/// What a part did.
+/// The result of a part.
 struct Done {
     part: String,
     took: Duration,
-    /// How much, in its own words.
+    /// The amount of work, in words.
     what: String,
     outcome: Outcome,
 }
@@ -87,7 +89,7 @@ fn read(arguments: &[String]) -> Result<Options, String> {
     Ok(options)
 }
 
-/// Runs the parts, and fails if one of them found something.
+/// Runs the parts, and fails if one of them fails.
 pub(crate) fn soak(arguments: &[String]) -> Result<(), String> {
     let options = read(arguments)?;
     let wanted = |part: &str| options.parts.is_empty() || options.parts.iter().any(|named| named == part);
@@ -131,7 +133,7 @@ fn part(name: &str, run: impl FnOnce() -> (String, Outcome)) -> Done {
     Done { part: name.to_owned(), took: begin.elapsed(), what, outcome }
 }
 
-/// Every kernel of every text, for every level of instructions, to assembly: LLVM verifies what it is given.
+/// Compiles every kernel of every text for every level of instructions to assembly; LLVM verifies its input.
 fn kernels(options: &Options) -> Done {
     part("kernels", || {
         let root = crate::root();
@@ -223,12 +225,12 @@ fn cargo_test(name: &str, arguments: &[&str], variables: &[(&str, &str)]) -> Don
     })
 }
 
-/// The fuzz targets, where cargo-fuzz and a nightly compiler are installed: each gets the same time.
+/// The fuzz targets, if cargo-fuzz and a nightly compiler are installed: each gets the same time.
 fn fuzz(time: Duration, done: &mut Vec<Done>) {
     let folder = crate::root().join("fuzz");
     let cargo = |arguments: &[&str]| {
         let mut cargo = Command::new("cargo");
-        // Cargo tells those it starts which toolchain it is of; the workspace of the targets wants another.
+        // Cargo passes its toolchain to child processes; the workspace of the fuzz targets needs another.
         cargo.env_remove("RUSTUP_TOOLCHAIN").arg("+nightly").args(arguments).current_dir(&folder);
         cargo
     };

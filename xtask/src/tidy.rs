@@ -1,8 +1,13 @@
-//! `cargo xtask tidy`: rules of the house that no other tool checks.
+//! `cargo xtask tidy`: rules of the project that no other tool checks.
 //!
-//! Every source file begins with a module doc; none is over 800 lines (the instruction table is data, and may be long); `unsafe`
-//! stands only where the architecture allows it; crates depend only downwards; code quoted in `ADDING-AN-INSTRUCTION.md`
-//! is the code; the documentation keeps the rules of [`crate::docs::check`].
+//! Every source file begins with a module doc. No file is longer than 800 lines, except for data of the
+//! instruction table. `unsafe` occurs only where the architecture allows it. Crates depend only downwards,
+//! and the imports of modules have no circles ([`imports`]). Code quoted in `ADDING-AN-INSTRUCTION.md` is
+//! equal to the source. The documentation obeys the rules of [`crate::docs::check`]. Continuous integration
+//! compiles no crate twice ([`features`]).
+
+mod features;
+mod imports;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +15,7 @@ use std::path::{Path, PathBuf};
 /// Most lines of a source file.
 const MAX_LINES: usize = 800;
 
-/// Where `unsafe` may stand, as prefixes of paths.
+/// Where `unsafe` is allowed, as prefixes of paths.
 const UNSAFE_ALLOWED: &[&str] = &[
     "crates/host-memory/src/",
     "crates/ptx-exec/src/mem/",
@@ -53,7 +58,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("ptxvm-preload", &[]),
 ];
 
-/// Checks the rules and lists every offence.
+/// Checks the rules, and lists every violation.
 pub(crate) fn tidy() -> Result<(), String> {
     let root = crate::root();
     let mut offences = Vec::new();
@@ -69,9 +74,14 @@ pub(crate) fn tidy() -> Result<(), String> {
     }
     for (krate, allowed) in LAYERS {
         check_layer(&root, krate, allowed, &mut offences)?;
+        imports::check(&root, &format!("crates/{krate}"), &mut offences)?;
+    }
+    for krate in ["python", "xtask"] {
+        imports::check(&root, krate, &mut offences)?;
     }
     check_quotes(&root, "ADDING-AN-INSTRUCTION.md", &mut offences)?;
     offences.extend(crate::docs::check::offences(&root)?);
+    offences.extend(features::offences()?);
     if offences.is_empty() {
         return Ok(());
     }
@@ -129,8 +139,8 @@ fn check_layer(root: &Path, krate: &str, allowed: &[&str], offences: &mut Vec<St
     Ok(())
 }
 
-/// A code block whose first line is `// PATH` must stand in that file, line by line (leading space aside); a path in
-/// backticks must exist.
+/// A code block whose first line is `// PATH` must occur in that file, line by line without indentation; a
+/// path in backticks must exist.
 fn check_quotes(root: &Path, document: &str, offences: &mut Vec<String>) -> Result<(), String> {
     let text = fs::read_to_string(root.join(document)).map_err(|e| format!("{document}: {e}"))?;
     let squeeze =

@@ -1,7 +1,8 @@
-//! Nanoseconds for one step of 32 lanes, with all lanes on and with 20 of them: `cargo bench -p ptx-exec --bench steps`.
+//! Nanoseconds per step of 32 lanes, with all lanes active and with 20 active: `cargo bench -p ptx-exec
+//! --bench steps`.
 //!
-//! A step is bound from a kernel of one instruction and run in a loop on the same registers; figures include the call through the
-//! box, not the interpreter's loop around it.
+//! A step is bound from a kernel of one instruction, and executed in a loop on the same registers. The time
+//! includes the indirect call, but not the interpreter's loop.
 
 use ptx::check::module::{AddressSize, FuncId};
 use ptx::check::{CheckOptions, check};
@@ -15,11 +16,11 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// How often a step runs in a batch; the fastest of the batches counts, so that a busy machine does not.
+/// Executions of a step per batch. The fastest batch counts, so that load on the machine has little effect.
 const BATCH: u32 = 1000;
-/// Batches of each step.
+/// Batches per step.
 const BATCHES: u32 = 500;
-/// Some lanes.
+/// A partial lane mask.
 const PARTIAL: u32 = 0x0fff_1234;
 
 /// `%d4` holds contiguous addresses of words, `%d5` scattered ones, `%d6` one address, `%d7` contiguous ones of 64-bit words.

@@ -1,11 +1,13 @@
-//! Bound code: a function of the Program made ready to execute.
+//! Bound code: a function of the `Program` made ready to execute.
 //!
-//! Invariant: block and register numbers are those of `ptx::ir`; a step reads and writes only through [`Exec`]. Bound code is
-//! immutable and shared by all threads of a launch. It is made for one kernel (`.shared` variables have their offsets in that
-//! kernel's CTA) and one memory (`.global` and `.const` variables have their addresses).
+//! Invariant: block and register numbers are those of `ptx::ir`; a step reads and writes only through
+//! [`Exec`]. Bound code is immutable and shared by all threads of a launch. It is specific to one kernel,
+//! because it contains offsets of `.shared` variables, and to one memory, because it contains addresses of
+//! `.global` and `.const` variables.
 //!
-//! What it does not do: positions, masks of pending lanes, scheduling; these are the warp frame's and the scheduler's.
+//! It contains no positions of lanes and no scheduling state; the warp frame and the scheduler have those.
 
+pub use crate::barrier::BarrierKind;
 use crate::lanes::{Lane, LaneMask, Registers};
 use crate::mem::View;
 use crate::trap::Fault;
@@ -13,11 +15,11 @@ use crate::warp::WarpState;
 use ptx::check::module::FunctionKind;
 use ptx::ir::{BlockId, Dst, Guard, Reg};
 
-/// What a step may touch while it executes.
+/// The state that a step may access.
 pub struct Exec<'m> {
-    /// Lanes that execute this instruction (the guard has been applied).
+    /// Lanes that execute this instruction, after its guard.
     pub mask: LaneMask,
-    /// Lanes that are at this instruction, whatever the guard says (`activemask` counts `mask`).
+    /// Lanes that are at this instruction, before its guard. `activemask` returns `mask`.
     pub group: LaneMask,
     /// Registers of the running activation.
     pub regs: &'m mut Registers,
@@ -29,7 +31,8 @@ pub struct Exec<'m> {
     pub frame: u32,
 }
 
-/// The result of a step. The fault is boxed: it is rare, and the result is returned for every instruction.
+/// The result of a step. The fault is boxed to keep the result small, because it is returned for every
+/// instruction.
 pub type Stepped = Result<(), Box<Fault>>;
 
 /// One bound instruction.
@@ -39,9 +42,9 @@ pub type StepFn = Box<dyn Fn(&mut Exec<'_>) -> Stepped + Send + Sync>;
 pub struct Step {
     /// Guard, applied by the interpreter.
     pub guard: Option<Guard>,
-    /// What it does.
+    /// The instruction's function.
     pub run: StepFn,
-    /// Place in the text.
+    /// The instruction's place in the text.
     pub span: ptx::Span,
     /// `.loc` in force.
     pub loc: Option<ptx::check::module::Loc>,
@@ -49,7 +52,8 @@ pub struct Step {
 
 /// All code that one kernel can reach.
 pub struct Code {
-    /// By `FuncId` of the program; `None` where the kernel cannot reach it or it has no body.
+    /// By `FuncId` of the program; `None` for functions without a body and functions that the kernel cannot
+    /// reach.
     pub functions: Vec<Option<Function>>,
     /// Bytes of static shared memory; dynamic shared memory starts here, rounded up to 16.
     pub shared_bytes: u32,
@@ -65,9 +69,9 @@ pub struct Function {
     pub blocks: Vec<Block>,
     /// Registers per class.
     pub regs: ptx::ir::RegCounts,
-    /// Inputs (device functions): where arguments go.
+    /// Inputs of a device function: the places of its arguments.
     pub params: Vec<ptx::ir::ParamSlot>,
-    /// Returns (device functions): where results are.
+    /// Returns of a device function: the places of its results.
     pub returns: Vec<ptx::ir::ParamSlot>,
     /// Bytes of local memory per lane and activation.
     pub frame_bytes: u32,
@@ -81,7 +85,7 @@ pub struct Block {
     pub steps: Vec<Step>,
     /// How it ends.
     pub term: Term,
-    /// Place of the terminator's instruction, if it has one.
+    /// Place of the terminator's instruction, if an instruction made it.
     pub span: ptx::Span,
     /// `.loc` at the terminator.
     pub loc: Option<ptx::check::module::Loc>,
@@ -89,15 +93,15 @@ pub struct Block {
 
 /// How a block ends.
 pub enum Term {
-    /// Go on there.
+    /// Continue at this block.
     Goto(BlockId),
-    /// Two ways.
+    /// Conditional branch.
     Branch {
         /// Condition.
         cond: Guard,
-        /// Where it holds.
+        /// The target where the condition is true.
         then: BlockId,
-        /// Where it does not.
+        /// The target where it is false.
         els: BlockId,
     },
     /// `brx.idx`
@@ -111,11 +115,12 @@ pub enum Term {
     Call(Box<Call>),
     /// A warp-synchronous instruction that combines values of lanes.
     WarpSync(Box<WarpSync>),
-    /// A warp-synchronous `.aligned` instruction (`wmma`, `mma`): runs when all lanes of the warp that have not exited are here.
+    /// A warp-synchronous `.aligned` instruction (`wmma`, `mma`). Executes when all lanes of the warp that
+    /// have not exited are here.
     Aligned {
-        /// What it does, with those lanes as mask.
+        /// The instruction's function; its mask is those lanes.
         run: StepFn,
-        /// Where it goes on.
+        /// The next block.
         next: BlockId,
     },
     /// `bar`, `barrier`
@@ -147,15 +152,15 @@ impl Value32 {
 
 /// A bound call. Argument and result places are as in the IR.
 pub struct Call {
-    /// Who is called.
+    /// The called function.
     pub callee: ptx::ir::Callee,
-    /// If the callee is the machine itself.
+    /// The machine function, if the callee is one.
     pub builtin: Option<ptx::ir::Builtin>,
     /// Arguments.
     pub args: Vec<ptx::ir::ArgPlace>,
     /// Results.
     pub rets: Vec<ptx::ir::ArgPlace>,
-    /// Where it goes on.
+    /// The next block.
     pub next: BlockId,
 }
 
@@ -185,37 +190,23 @@ pub type CombineFn = Box<dyn Fn(LaneMask, &SyncIn) -> SyncOut + Send + Sync>;
 /// Writes results into registers.
 pub type SyncWriteFn = Box<dyn Fn(&mut Registers, LaneMask, &SyncOut) + Send + Sync>;
 
-/// A warp-synchronous instruction. Lanes wait until every lane that their member mask names, and that has not exited, waits at
-/// an instruction with the same `key` and an equal member mask (it need not be the same instruction: PTX ISA §9.7.8.5); then
-/// the result is computed for all of them at once.
+/// A warp-synchronous instruction. A lane waits until every lane of its member mask that has not exited waits
+/// at an instruction with the same `key` and the same member mask. It need not be the same instruction (PTX
+/// ISA §9.7.8.5). Then the result is computed for all these lanes at once.
 pub struct WarpSync {
-    /// Instructions with equal keys (mnemonic and modifiers) meet.
+    /// Mnemonic and modifiers. Only instructions with equal keys synchronize.
     pub key: String,
     /// Member mask, by lane.
     pub members: Value32,
-    /// Reads the sources of the group (all lanes; those outside are ignored).
+    /// Reads the sources of a group. Returns all lanes; lanes outside of the group have no meaning.
     pub read: Box<dyn Fn(&Registers) -> SyncIn + Send + Sync>,
-    /// Combines: the lanes that take part, their inputs, the result. Lanes outside the mask are neither read nor meaningful.
+    /// Computes the result from the participating lanes and their inputs. Lanes outside of the mask are
+    /// ignored.
     pub combine: CombineFn,
-    /// Writes the results in the lanes of the mask.
+    /// Writes the result in the lanes of the mask.
     pub write: SyncWriteFn,
-    /// Where it goes on.
+    /// The next block.
     pub next: BlockId,
-}
-
-/// What a barrier instruction does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BarrierKind {
-    /// Waits.
-    Sync,
-    /// Arrives without waiting.
-    Arrive,
-    /// Waits, and counts true predicates.
-    Popc,
-    /// Waits; true if all predicates are.
-    And,
-    /// Waits; true if any predicate is.
-    Or,
 }
 
 /// `bar` or `barrier`. PTX ISA §9.7.12.1.
@@ -226,12 +217,12 @@ pub struct Barrier {
     pub aligned: bool,
     /// Barrier number.
     pub id: Value32,
-    /// Number of threads; `None`: all of the CTA.
+    /// Number of threads; `None`: all threads of the CTA.
     pub count: Option<Value32>,
     /// Predicate of the reductions: register, and whether negated.
     pub pred: Option<Guard>,
     /// Destination of the reductions.
     pub dst: Dst,
-    /// Where it goes on.
+    /// The next block.
     pub next: BlockId,
 }

@@ -1,11 +1,11 @@
-//! Calls: arguments and results, calls through addresses, and the functions that the machine itself implements.
+//! Calls: arguments and results, indirect calls, and functions that the machine implements.
 //!
-//! Invariant: an indirect call reaches only device functions of the program that have bound code and that its target list, where
-//! it has one, names; anything else, a kernel too, is a fault.
+//! Invariant: an indirect call reaches only device functions of the program that have bound code and that are
+//! in its target list, if it has one. Anything else, including a kernel, is a fault.
 
 use crate::bound::{Call, Function};
+use crate::context::LaunchContext;
 use crate::frame::{Current, WarpFrame};
-use crate::interp::World;
 use crate::lanes::{FULL, Lane, LaneMask, Registers, lanes_of};
 use crate::mem::Memory;
 use crate::printf::{self, Room};
@@ -15,37 +15,39 @@ use ptx::check::module::{AddressSize, FunctionKind};
 use ptx::ir::{ArgPlace, Builtin, Callee, ParamPlace, ParamSlot, Reg, RegClass};
 use ptx::isa::{Sem, Space};
 
-/// Most bytes of output that a warp holds between two slices; the rest is dropped. A slice ends when it has printed a certain amount
-/// ([`PRINTED`]), so only a single long call can reach this limit.
+/// Most bytes of output that a warp keeps between two slices; more is dropped. Output is charged against the
+/// slice ([`PRINTED`]), so only a single long call can reach this limit.
 const OUTPUT_BYTES: usize = 4 << 20;
-/// Bytes read and printed by the machine's functions that cost as much of a warp's slice as a turn of a loop.
+/// Bytes read and printed by machine functions that cost as much of the slice as one loop iteration.
 const PRINTED: u64 = 32;
 
-/// What became of a call.
+/// The result of executing a call.
 pub(crate) enum Called {
-    /// It is over.
+    /// A machine function has returned.
     Done,
-    /// All lanes are in one activation.
+    /// All lanes entered one activation.
     Entered(u32),
-    /// Lanes called different functions; they are in the list of groups.
+    /// Lanes called different functions and are in the list of groups.
     Scattered,
 }
 
-/// Carries out a call.
+/// Executes a call.
 ///
 /// # Errors
-/// Faults of the call, of copying arguments, and of the machine's own functions.
+/// A fault of the call, of copying arguments, or of a machine function.
 pub(crate) fn call(
     frame: &mut WarpFrame,
-    world: &World<'_>,
+    context: &LaunchContext<'_>,
     current: &Current,
     call: &Call,
 ) -> Result<Called, Box<Fault>> {
     if let Some(builtin) = call.builtin {
-        return run_builtin(frame, world, current, call, builtin).map(|()| Called::Done);
+        return run_builtin(frame, context, current, call, builtin).map(|()| Called::Done);
     }
     match &call.callee {
-        Callee::Direct(func) => enter(frame, world, current, call, func.0, current.mask).map(Called::Entered),
+        Callee::Direct(func) => {
+            enter(frame, context, current, call, func.0, current.mask).map(Called::Entered)
+        }
         Callee::Indirect { address, allowed } => {
             let addresses = register(&frame.acts[current.act as usize].regs, *address);
             let mut rest = current.mask;
@@ -54,11 +56,11 @@ pub(crate) fn call(
                 let lane = rest.trailing_zeros() as usize;
                 let target = addresses.0[lane];
                 let group = lanes_of(rest).filter(|l| addresses.0[*l] == target).fold(0, |m, l| m | 1 << l);
-                let count = world.code.functions.len() as u32;
-                let func = Memory::function_at(world.functions, count, target)
+                let count = context.code.functions.len() as u32;
+                let func = Memory::function_at(context.functions, count, target)
                     .filter(|func| allowed.as_ref().is_none_or(|list| list.iter().any(|f| f.0 == *func)))
                     .ok_or_else(|| Fault::new(FaultKind::BadCall, lane))?;
-                entered.push((enter(frame, world, current, call, func, group)?, group));
+                entered.push((enter(frame, context, current, call, func, group)?, group));
                 rest &= !group;
             }
             match entered[..] {
@@ -74,17 +76,17 @@ pub(crate) fn call(
     }
 }
 
-/// Lanes enter a function; their arguments go with them.
+/// Lanes enter a function, with their arguments.
 fn enter(
     frame: &mut WarpFrame,
-    world: &World<'_>,
+    context: &LaunchContext<'_>,
     current: &Current,
     call: &Call,
     func: u32,
     mask: LaneMask,
 ) -> Result<u32, Box<Fault>> {
     let missing = || Fault::new(FaultKind::BadCall, mask.trailing_zeros() as usize);
-    let function = world.code.functions.get(func as usize).and_then(Option::as_ref).ok_or_else(missing)?;
+    let function = context.code.functions.get(func as usize).and_then(Option::as_ref).ok_or_else(missing)?;
     let fits = function.params.len() == call.args.len() && function.returns.len() >= call.rets.len();
     if function.kind == FunctionKind::Entry || !fits {
         return Err(missing());
@@ -94,7 +96,7 @@ fn enter(
         let fresh = frame.acts[act as usize].lanes == mask;
         site.tell(|observer, site| observer.enters(site, act, func, mask, fresh));
     }
-    // The callee's frame lies above the caller's: with its top both are in bounds.
+    // The callee's frame is above the caller's, so both are in bounds.
     frame.view.set_local_top(frame.acts[act as usize].top);
     for (arg, slot) in call.args.iter().zip(&function.params) {
         pass(frame, mask, (current.act, *arg), (act, *slot))?;
@@ -102,7 +104,7 @@ fn enter(
     Ok(act)
 }
 
-/// Copies results to where the caller wants them.
+/// Copies results to the places of the caller.
 ///
 /// # Errors
 /// Faults of local memory.
@@ -132,7 +134,7 @@ pub(crate) fn give_results(
     Ok(())
 }
 
-/// Copies one argument from a place of one activation to a place of another.
+/// Copies one argument or result between two activations.
 fn pass(
     frame: &mut WarpFrame,
     mask: LaneMask,
@@ -169,7 +171,7 @@ fn pass(
     }
 }
 
-/// A move as observers see it.
+/// A copied argument or result, for observers.
 fn moved(
     (from, source, arg): (u32, u64, ArgPlace),
     (to, target, slot): (u32, u64, ParamSlot),
@@ -194,7 +196,7 @@ fn moved(
     ArgumentMove { from, to, bytes }
 }
 
-/// The value of an argument, zero-extended. `bytes` is how much of a frame is read: 1 to 8.
+/// The value of an argument, zero-extended. `bytes` is the number of bytes to read from a frame: 1 to 8.
 fn argument(
     frame: &mut WarpFrame,
     act: u32,
@@ -238,7 +240,7 @@ fn store_bytes(
     Ok(())
 }
 
-/// A register, zero-extended; a predicate as 0 or 1.
+/// A register, zero-extended; a predicate is 0 or 1.
 fn register(regs: &Registers, reg: Reg) -> Lane<u64> {
     let index = reg.index as usize;
     match reg.class {
@@ -264,15 +266,15 @@ fn set_register(regs: &mut Registers, reg: Reg, mask: LaneMask, value: &Lane<u64
     }
 }
 
-/// Carries out a function that the machine implements. Lanes act in ascending order.
+/// Executes a machine function. Lanes act in ascending order.
 fn run_builtin(
     frame: &mut WarpFrame,
-    world: &World<'_>,
+    context: &LaunchContext<'_>,
     current: &Current,
     call: &Call,
     builtin: Builtin,
 ) -> Result<(), Box<Fault>> {
-    let pointer = match world.address_size {
+    let pointer = match context.address_size {
         AddressSize::Bits32 => 4,
         AddressSize::Bits64 => 8,
     };
@@ -286,7 +288,7 @@ fn run_builtin(
         Builtin::Vprintf => {
             let (format, values) = (arg(frame, 0, pointer)?, arg(frame, 1, pointer)?);
             let mut bytes = 0;
-            let stop = || world.end.come();
+            let stop = || context.end.come();
             for lane in lanes_of(current.mask) {
                 let text = frame.view.read_c_string(Space::Generic, lane, format.0[lane])?;
                 let room = Room { bytes: OUTPUT_BYTES.saturating_sub(frame.output.len()), stop: &stop };

@@ -1,16 +1,17 @@
-//! Where the lanes of a warp are: groups of lanes over a tree of activations.
+//! The positions of the lanes of a warp: groups of lanes in a tree of activations.
 //!
-//! A **group** is a set of lanes that are at the same block of the same activation. An **activation** is one running function
-//! with registers for all 32 lanes and a frame in local memory; it is known by its parent, the block of the parent that called,
-//! and the function, so that lanes that make the same call at different times meet again in one activation.
+//! A **group** is a set of lanes at the same block of the same activation. An **activation** is a running
+//! function, with registers for all 32 lanes and a frame in local memory. It is identified by its parent, the
+//! calling block of the parent, and the function. So lanes that make the same call at different times share
+//! one activation.
 //!
-//! The **order of positions** is that of reverse postorder, along the path of calls: a callee of block 3 comes before block 5 of
-//! the caller and after block 3. The interpreter runs the lowest group, so groups meet where post-dominators would bring
-//! them together.
+//! The **order of positions** is reverse postorder along the call path: a callee of block 3 comes after block
+//! 3 of the caller and before block 5. The interpreter runs the lowest group, so groups reconverge where
+//! post-dominators would make them.
 //!
-//! Invariants: the groups' masks are disjoint, and together with the running group's they are the live lanes; no two ready
-//! groups are at the same position; an activation's `lanes` are those that run in it or in its callees, and it is
-//! recycled when there are none.
+//! Invariants: the masks of the groups and of the running group are disjoint, and together they are the live
+//! lanes. No two ready groups have the same position. An activation's `lanes` are those that run in it or in
+//! its callees; it is recycled when there are none.
 
 use crate::bound::{BarrierKind, SyncIn};
 use crate::lanes::{LaneMask, Registers};
@@ -20,16 +21,18 @@ use crate::warp::WarpState;
 use ptx::ir::RegCounts;
 use std::cmp::Ordering;
 
-/// No parent.
+/// The quantum: the cost that the lowest group may spend while others are ready.
+pub(crate) const GROUP_QUANTUM: i64 = 1 << 16;
+/// The parent of the kernel's activation.
 pub(crate) const ROOT: u32 = u32::MAX;
-/// Bytes of registers that the nested calls of a warp may have. Chosen: deep recursion of large functions overflows like a stack does.
+/// Most bytes of registers of the nested calls of a warp; more is a stack overflow.
 const REGISTER_BYTES: u64 = 256 << 20;
-/// An activation with more registers gives their memory back at its end, in bytes.
+/// The registers of a larger activation are freed at its end, in bytes.
 const KEPT_REGISTERS: u64 = 1 << 20;
-/// Calls may nest this deep. Chosen: well beyond what a GPU's stack allows; bounds the memory for registers.
+/// The most nested calls. Chosen: well beyond what a GPU's stack allows; bounds the memory for registers.
 pub(crate) const DEPTH_LIMIT: u32 = 4096;
 
-/// A running function.
+/// An activation of a function.
 #[derive(Default)]
 pub(crate) struct Activation {
     /// `FuncId`.
@@ -38,13 +41,13 @@ pub(crate) struct Activation {
     pub(crate) parent: u32,
     /// The block of the caller that ends with the call.
     pub(crate) site: u32,
-    /// Nesting of calls; 0 for the kernel.
+    /// Number of callers; 0 for the kernel.
     pub(crate) depth: u32,
-    /// Lanes in it or in what it calls.
+    /// Lanes in it or in its callees.
     pub(crate) lanes: LaneMask,
     /// Registers.
     pub(crate) regs: Registers,
-    /// Bytes of its registers.
+    /// Size of its registers in bytes.
     bytes: u64,
     /// Offset of its frame in each lane's local memory.
     pub(crate) frame: u64,
@@ -63,25 +66,25 @@ pub(crate) fn register_bytes(regs: RegCounts) -> u64 {
 pub(crate) struct Group {
     /// Activation.
     pub(crate) act: u32,
-    /// Block: what runs next, or, for a group that waits, the block whose terminator it waits at.
+    /// The next block to run; for a waiting group, the block whose terminator it waits at.
     pub(crate) block: u32,
     /// Lanes.
     pub(crate) mask: LaneMask,
-    /// When it last ran or came to be: the smallest has waited longest.
+    /// When it last ran or was created: the group with the smallest age has waited longest.
     pub(crate) age: u64,
-    /// What it waits for.
+    /// The event that it waits for.
     pub(crate) wait: Wait,
 }
 
-/// What a group waits for.
+/// The event that a group waits for.
 pub(crate) enum Wait {
     /// Nothing.
     Ready,
     /// The other members of a warp-synchronous instruction.
     Sync {
-        /// Member mask as the lanes gave it.
+        /// Member mask of the lanes.
         members: LaneMask,
-        /// Sources of its lanes.
+        /// Sources of the lanes.
         inputs: Box<SyncIn>,
     },
     /// All live lanes of the warp, at an `.aligned` warp instruction.
@@ -90,14 +93,14 @@ pub(crate) enum Wait {
     Barrier(BarrierWait),
 }
 
-/// A group's part in a barrier.
+/// The operands of a group that waits at a barrier.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BarrierWait {
     /// Form.
     pub(crate) kind: BarrierKind,
-    /// Barrier number, not yet checked.
+    /// Barrier number, not yet validated.
     pub(crate) id: u32,
-    /// Thread count, not yet checked.
+    /// Thread count, not yet validated.
     pub(crate) count: Option<u32>,
     /// Lanes whose predicate is true.
     pub(crate) truths: LaneMask,
@@ -105,7 +108,7 @@ pub(crate) struct BarrierWait {
     pub(crate) arrived: bool,
 }
 
-/// The group that runs.
+/// The running group.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Current {
     /// Activation.
@@ -114,7 +117,7 @@ pub(crate) struct Current {
     pub(crate) block: u32,
     /// Lanes.
     pub(crate) mask: LaneMask,
-    /// From this block on (of this activation) another group may have to run first.
+    /// The first block of this activation before which another group must run.
     pub(crate) limit: u32,
     /// As in [`Group`].
     pub(crate) age: u64,
@@ -129,37 +132,37 @@ pub(crate) struct WarpFrame {
     /// Activations; those without lanes are free.
     pub(crate) acts: Vec<Activation>,
     free: Vec<u32>,
-    /// All groups but the running one.
+    /// All groups except the running one.
     pub(crate) groups: Vec<Group>,
     ages: u64,
-    /// What is left of the lowest group's turn.
-    pub(crate) turn: i64,
+    /// What is left of the lowest group's quantum.
+    pub(crate) quantum: i64,
     /// Local memory of its lanes.
     local: Option<Window>,
     /// Bytes of each lane's local memory.
     stack: u64,
     /// Bytes of the registers of all activations.
     registers: u64,
-    /// How much of it was ever in use since it was last cleared.
+    /// The highest frame offset that was in use since local memory was last cleared.
     used: u64,
     /// Steps executed by the warp.
     pub(crate) steps: u64,
-    /// The same, counted for each lane.
+    /// Steps, counted per lane.
     pub(crate) lane_steps: u64,
-    /// What it printed and nobody has taken yet.
+    /// Output that is not collected yet.
     pub(crate) output: Vec<u8>,
-    /// Bytes that it printed beyond what is kept.
+    /// Dropped output in bytes.
     pub(crate) dropped: u64,
-    /// What the machine's own functions have cost of its slice since it was charged last.
+    /// Cost of machine functions that is not charged to the slice yet.
     pub(crate) charge: i64,
-    /// Whether the registers are as native code left them.
+    /// Whether the registers are unchanged since native code last stopped.
     pub(crate) trusted: bool,
-    /// Instructions that ran in native code, and of these those that the interpreter's steps did.
+    /// Steps in native code, and the part of them that the interpreter executed.
     pub(crate) native_steps: (u64, u64),
 }
 
 impl WarpFrame {
-    /// A warp that is nowhere yet. `local` is memory for 32 lanes, if the kernel needs any.
+    /// A warp without positions. `local` is memory for 32 lanes, if the kernel needs any.
     pub(crate) fn new(state: WarpState, mut view: View, local: Option<Window>) -> Self {
         let stack = local.as_ref().map_or(0, |w| w.bytes() / crate::lanes::LANES as u64);
         if let Some(window) = &local {
@@ -174,7 +177,7 @@ impl WarpFrame {
             free: Vec::new(),
             groups: Vec::new(),
             ages: 0,
-            turn: 0,
+            quantum: 0,
             local,
             stack,
             registers: 0,
@@ -189,7 +192,8 @@ impl WarpFrame {
         }
     }
 
-    /// Puts all its threads at the start of the kernel, as warp `warpid` of that CTA. Local memory stays as it is.
+    /// Sets all threads to the start of the kernel, as warp `warpid` of that CTA. Does not clear local
+    /// memory.
     pub(crate) fn start(
         &mut self,
         ctaid: [u32; 3],
@@ -205,7 +209,7 @@ impl WarpFrame {
             self.free.push(index as u32);
         }
         self.ages = 0;
-        self.turn = crate::interp::TURN;
+        self.quantum = GROUP_QUANTUM;
         (self.steps, self.lane_steps) = (0, 0);
         self.output.clear();
         (self.dropped, self.charge) = (0, 0);
@@ -222,7 +226,7 @@ impl WarpFrame {
         self.push_ready(act, 0, mask);
     }
 
-    /// Makes the local memory zero that was in use.
+    /// Zeroes the local memory that was in use.
     pub(crate) fn clear_local(&mut self) {
         if self.used == 0 {
             return;
@@ -235,7 +239,7 @@ impl WarpFrame {
         self.used = 0;
     }
 
-    /// Says that the first bytes of each lane's local memory are in use.
+    /// Marks the first bytes of each lane's local memory as in use.
     pub(crate) fn use_local(&mut self, bytes: u64) {
         self.used = self.used.max(bytes);
     }
@@ -258,11 +262,11 @@ impl WarpFrame {
         index
     }
 
-    /// Lanes enter a function called at the end of `site` of `parent`. Lanes that make a call which others have made, and are
-    /// still in, join their activation.
+    /// Lanes enter a function that is called at the end of block `site` of `parent`. They join the activation
+    /// of lanes that made the same call and have not returned.
     ///
     /// # Errors
-    /// A fault where the frame does not fit into local memory, or calls nest too deep.
+    /// A fault if the frame does not fit into local memory, or calls nest too deeply.
     pub(crate) fn enter(
         &mut self,
         parent: u32,
@@ -296,7 +300,7 @@ impl WarpFrame {
         Ok(index)
     }
 
-    /// Lanes leave an activation for its parent.
+    /// Lanes return from an activation to its parent.
     pub(crate) fn leave(&mut self, act: u32, mask: LaneMask) {
         let gone = &mut self.acts[act as usize];
         gone.lanes &= !mask;
@@ -309,7 +313,7 @@ impl WarpFrame {
         }
     }
 
-    /// Lanes exit: they leave all activations they are in.
+    /// Lanes exit: they leave all their activations.
     pub(crate) fn exit(&mut self, act: u32, mask: LaneMask) {
         self.state.live &= !mask;
         let mut at = act;
@@ -320,13 +324,13 @@ impl WarpFrame {
         }
     }
 
-    /// Adds a ready group, or adds the lanes to the one that is there.
+    /// Makes lanes ready at a position, and merges them with a ready group there.
     pub(crate) fn push_ready(&mut self, act: u32, block: u32, mask: LaneMask) {
         let age = self.next_age();
         self.push_ready_aged(act, block, mask, age);
     }
 
-    /// As [`WarpFrame::push_ready`], with an age.
+    /// As [`WarpFrame::push_ready`], with a given age.
     pub(crate) fn push_ready_aged(&mut self, act: u32, block: u32, mask: LaneMask, age: u64) {
         if let Some(group) = self.ready_at(act, block) {
             group.mask |= mask;
@@ -345,7 +349,7 @@ impl WarpFrame {
         self.ready_at(act, block).is_some()
     }
 
-    /// Parks a group.
+    /// Adds a waiting group.
     pub(crate) fn park(&mut self, act: u32, block: u32, mask: LaneMask, wait: Wait) {
         let age = self.next_age();
         self.groups.push(Group { act, block, mask, age, wait });
@@ -355,12 +359,12 @@ impl WarpFrame {
         self.groups.iter().enumerate().filter(|(_, g)| matches!(g.wait, Wait::Ready))
     }
 
-    /// Whether another group could run.
+    /// Whether any group is ready.
     pub(crate) fn has_ready(&self) -> bool {
         self.ready().next().is_some()
     }
 
-    /// Takes the lowest ready group.
+    /// Removes the lowest ready group, to run it.
     pub(crate) fn take_lowest(&mut self) -> Option<Current> {
         let lowest = self
             .ready()
@@ -371,7 +375,7 @@ impl WarpFrame {
         Some(current)
     }
 
-    /// Takes the ready group that has waited longest. It has no limit.
+    /// Removes the ready group that has waited longest, to run it without a limit.
     pub(crate) fn take_oldest(&mut self) -> Option<Current> {
         let oldest = self.ready().min_by_key(|(_, g)| g.age).map(|(index, _)| index)?;
         Some(self.take(oldest))
@@ -382,8 +386,8 @@ impl WarpFrame {
         Current { act, block, mask, limit: u32::MAX, age }
     }
 
-    /// Lifts two positions to their lowest common activation: the block of each there, and the activation below it on the way
-    /// to the position.
+    /// The blocks of two positions in their lowest common activation. For each also the child activation on
+    /// the path to the position, if it is deeper.
     fn lift(&self, mut a: (u32, u32), mut b: (u32, u32)) -> ((u32, Option<u32>), (u32, Option<u32>)) {
         let up = |p: (u32, u32)| {
             let act = &self.acts[p.0 as usize];
@@ -405,24 +409,26 @@ impl WarpFrame {
         ((a.1, below_a), (b.1, below_b))
     }
 
-    /// The order of positions.
+    /// Compares positions.
     pub(crate) fn order(&self, a: (u32, u32), b: (u32, u32)) -> Ordering {
         let (a, b) = self.lift(a, b);
-        // In different callees of one block any order will do, if it is always the same.
+        // The order of different callees of one block is arbitrary but fixed.
         let key = |(block, below): (u32, Option<u32>)| {
             (block, below.map(|act| (self.acts[act as usize].function, act)))
         };
         key(a).cmp(&key(b))
     }
 
-    /// The first block of `act` that a group at `block` must not run before the others have: see [`Current::limit`].
+    /// The first block of `act` before which a group other than the one at `block` must run: see
+    /// [`Current::limit`].
     pub(crate) fn limit(&self, act: u32, block: u32) -> u32 {
         let limit_by = |g: &Group| {
             if g.act == act {
                 return g.block;
             }
             match self.lift((act, block), (g.act, g.block)) {
-                // They are in a call from this activation: its block may still run, what follows must wait.
+                // The other group is in a call from this activation: its calling block may run, the next
+                // block must wait.
                 ((_, None), (there, _)) => there + 1,
                 ((_, Some(_)), _) => match self.order((act, block), (g.act, g.block)) {
                     Ordering::Less => u32::MAX,

@@ -1,85 +1,89 @@
-//! Runs a warp until it must stop, and says why.
+//! Runs a warp until it must stop, and returns the reason.
 //!
-//! **Convergence policy.** The group of lanes at the lowest position runs (`frame` says what lowest means); groups that meet at a
-//! position become one. This reconverges lanes where post-dominators would, also in irreducible graphs.
+//! **Convergence policy.** The group of lanes at the lowest position runs ([`crate::frame`] defines the
+//! order); groups at the same position merge. This reconverges lanes where post-dominators would, also in
+//! irreducible graphs.
 //!
-//! **Progress.** Every ready group gets its turn: back edges and calls have a price, a high one where the loop looked at what
-//! others write and changed nothing (it spins), and when the lowest group has spent its turn while others are ready, the one that
-//! has waited longest runs for a while. When the warp has spent its slice it yields to the other warps. So a lane may wait for
-//! another lane of its warp, and a warp for another warp.
+//! **Progress.** Back edges and calls have a cost, which is high if the loop only polled memory that others
+//! write. When the lowest group has used up its quantum while others are ready, the group that has waited
+//! longest runs for a while. When the warp has used up its slice, it yields to other warps. So a lane may
+//! wait for another lane of its warp, and a warp for another warp.
 //!
-//! Invariants: a step never sees a lane that has exited; the guest's mistakes come back as faults with their place; nothing here
-//! panics or runs forever.
+//! Invariants: a step never gets a lane that has exited. Mistakes of the guest are returned as faults with
+//! their place. No program makes this module panic or loop forever.
 
 use crate::bound::{Block, Exec, Function, StepFn, Term, Value32, WarpSync};
+use crate::context::LaunchContext;
+pub(crate) use crate::frame::GROUP_QUANTUM;
 use crate::frame::{BarrierWait, Current, Group, ROOT, Wait, WarpFrame};
 use crate::lanes::{FULL, Lane, LaneMask, Registers, lanes_of};
 use crate::mem::Activity;
-use crate::native::Reached;
+use crate::native::NativeCache;
 use crate::trap::{Fault, FaultKind};
 use crate::watch::WarpSyncEvent;
 pub(crate) use barrier::{Reduced, is_reduction, release};
-pub(crate) use mend::unblock;
 use native::Entered;
 pub(crate) use native::{Left, run_left};
 use ptx::ir::{BlockId, Guard};
-pub(crate) use world::{End, World};
+pub(crate) use recover::unblock;
 
 mod barrier;
-mod followed;
-mod mend;
 mod native;
+mod recover;
 #[cfg(test)]
 mod tests;
+mod traced;
 mod watched;
-mod world;
 
-/// Blocks that a group out of turn may run before the lowest group runs again.
+/// Blocks that a group may run out of order before the lowest group runs again.
 const EXTRA_BLOCKS: u32 = 64;
-/// What the lowest group may spend while others are ready.
-pub(crate) const TURN: i64 = 1 << 16;
-/// What a warp may spend before it yields.
-pub(crate) const SLICE: i64 = 1 << 13;
-/// Instructions after which a warp looks whether the launch is to stop: a slice of long turns may take seconds. Chosen: some tenths of a
-/// millisecond.
-const ASK_STEPS: u64 = 1 << 12;
+/// The slice: the cost that a warp may spend before it yields.
+pub(crate) const WARP_SLICE: i64 = 1 << 13;
+/// Instructions between two checks whether the launch must stop: a slice of long iterations can take seconds.
+/// Chosen: some tenths of a millisecond.
+const STOP_CHECK_STEPS: u64 = 1 << 12;
 
-/// Prices of one turn of a loop: of the group's turn, and of the warp's slice. Chosen so that a spinning group gives way after
-/// 16 iterations and a spinning warp after 32, while loops that only compute are hardly ever disturbed.
+/// Cost of one iteration of a loop, charged against the group's quantum and the warp's slice. Chosen so that
+/// a polling group is preempted after 16 iterations and a polling warp after 32, while loops that only
+/// compute are rarely preempted.
 #[derive(Clone, Copy)]
-struct Price {
-    turn: i64,
+struct Cost {
+    quantum: i64,
     slice: i64,
 }
 
-fn price(activity: Activity) -> Price {
+fn cost(activity: Activity) -> Cost {
     match activity {
-        Activity { watched: true, changed: false } => Price { turn: TURN / 16, slice: SLICE / 32 },
-        Activity { watched: true, changed: true } => Price { turn: TURN / 128, slice: SLICE / 128 },
-        Activity { watched: false, changed: _ } => Price { turn: 1, slice: 1 },
+        Activity { watched: true, changed: false } => {
+            Cost { quantum: GROUP_QUANTUM / 16, slice: WARP_SLICE / 32 }
+        }
+        Activity { watched: true, changed: true } => {
+            Cost { quantum: GROUP_QUANTUM / 128, slice: WARP_SLICE / 128 }
+        }
+        Activity { watched: false, changed: _ } => Cost { quantum: 1, slice: 1 },
     }
 }
 
 /// How long a warp may run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
-    /// See [`SLICE`].
+    /// See [`WARP_SLICE`].
     pub(crate) slice: i64,
-    /// See [`TURN`].
-    pub(crate) turn: i64,
-    /// Steps; when they are used up the warp traps.
+    /// See [`GROUP_QUANTUM`].
+    pub(crate) quantum: i64,
+    /// The most steps; the warp traps after them.
     pub(crate) steps: u64,
 }
 
 /// Why a warp stopped.
 pub(crate) enum Stop {
-    /// All its lanes have arrived at a barrier. Those that wait are released by [`release`].
+    /// All its lanes have arrived at a barrier. The waiting lanes are released by [`release`].
     Arrived(BarrierWait, Arrival),
     /// It waits for a barrier at which it has arrived.
     Waiting,
-    /// It has spent its slice, or slept. `idle`: it did nothing but look at memory.
+    /// It used up its slice, or slept. `idle`: it only polled memory.
     Yielded {
-        /// Whether it only waited for memory to change.
+        /// Whether it only polled memory.
         idle: bool,
     },
     /// All lanes have exited.
@@ -90,10 +94,10 @@ pub(crate) enum Stop {
     Trapped(Box<Stopped>),
 }
 
-/// Which lanes take part in a warp's arrival at a barrier.
+/// The lanes of a warp that arrive at a barrier.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival {
-    /// Lanes that wait.
+    /// Lanes that wait. The others use `.arrive`.
     pub(crate) waiting: LaneMask,
 }
 
@@ -108,44 +112,54 @@ pub(crate) struct Stopped {
 
 /// What happens to the running group after a block.
 enum Next {
-    /// It goes on there.
+    /// It continues at this block.
     Block(BlockId),
-    /// It goes on there, in another activation.
+    /// It continues at this block of another activation.
     Moved { act: u32, block: u32 },
-    /// Its lanes are in the list of groups now, or gone.
+    /// Its lanes are in the list of groups, or have exited.
     Split,
     /// A lane is at fault.
     Failed(Box<Fault>),
 }
 
 /// Runs a warp.
-pub(crate) fn run(frame: &mut WarpFrame, world: &World<'_>, budget: Budget, reached: &mut Reached) -> Stop {
-    Run::new(frame, world, budget, reached).whole()
+pub(crate) fn run(
+    frame: &mut WarpFrame,
+    context: &LaunchContext<'_>,
+    budget: Budget,
+    cache: &mut NativeCache,
+) -> Stop {
+    Run::new(frame, context, budget, cache).whole()
 }
 
 struct Run<'a> {
     frame: &'a mut WarpFrame,
-    world: &'a World<'a>,
+    context: &'a LaunchContext<'a>,
     slice: i64,
-    turn: i64,
-    /// What was spent of the slice.
+    quantum: i64,
+    /// The part of the slice that is used up.
     spent: i64,
-    /// How much of that was spent spinning.
+    /// The part of this that was spent polling memory.
     idle: i64,
-    /// Instructions since it was last asked whether the launch is to stop.
+    /// Instructions since the last check whether the launch must stop.
     counted: u64,
     steps: u64,
-    reached: &'a mut Reached,
+    cache: &'a mut NativeCache,
 }
 
-/// A group out of turn: how many blocks it may still run.
+/// `Some` for a group that runs out of order: how many more blocks it may run.
 type Extra = Option<u32>;
 
 impl<'a> Run<'a> {
-    fn new(frame: &'a mut WarpFrame, world: &'a World<'a>, budget: Budget, reached: &'a mut Reached) -> Self {
+    fn new(
+        frame: &'a mut WarpFrame,
+        context: &'a LaunchContext<'a>,
+        budget: Budget,
+        cache: &'a mut NativeCache,
+    ) -> Self {
         let _ = frame.view.take_activity();
-        let Budget { slice, turn, steps } = budget;
-        Self { frame, world, slice, turn, spent: 0, idle: 0, counted: 0, steps, reached }
+        let Budget { slice, quantum, steps } = budget;
+        Self { frame, context, slice, quantum, spent: 0, idle: 0, counted: 0, steps, cache }
     }
 
     /// Runs groups until the warp must stop.
@@ -163,10 +177,11 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The group to run: the lowest, or, when the lowest has spent its turn, the one that has waited longest.
+    /// Chooses the group to run: the lowest, or, if it has used up its quantum, the one that has waited
+    /// longest.
     fn pick(&mut self) -> Option<(Current, Extra)> {
-        if self.frame.turn < 0 {
-            self.frame.turn = self.turn;
+        if self.frame.quantum < 0 {
+            self.frame.quantum = self.quantum;
             let mut oldest = self.frame.take_oldest()?;
             oldest.age = self.frame.next_age();
             return Some((oldest, Some(EXTRA_BLOCKS)));
@@ -176,27 +191,27 @@ impl<'a> Run<'a> {
         Some((lowest, None))
     }
 
-    /// Runs a group until it ends, gives way, or the warp must stop. `begun`: it is inside its block, before that step or the
-    /// terminator.
+    /// Runs a group until it ends or is preempted, or the warp must stop. `begun`: the group starts inside
+    /// its block, at that step or at the terminator.
     fn group(
         &mut self,
         (mut current, mut extra): (Current, Extra),
         mut begun: Option<Option<usize>>,
     ) -> Option<Stop> {
-        let world = self.world;
+        let context = self.context;
         loop {
             let act = &self.frame.acts[current.act as usize];
             let (index, top) = (act.function, act.top);
-            let Some(function) = world.function(index) else {
+            let Some(function) = context.function(index) else {
                 return Some(bug(index, current.mask));
             };
             self.frame.view.set_local_top(top);
-            // One activation: block to block.
+            // Runs block after block of one activation.
             let (block, next) = loop {
                 let mut from = Some(0);
                 if let Some(begun) = begun.take() {
                     from = begun;
-                } else if let Some(native) = world.native
+                } else if let Some(native) = context.native
                     && extra.is_none()
                     && self.enters(native, &current, index)
                 {
@@ -215,7 +230,7 @@ impl<'a> Run<'a> {
                     return Some(stop);
                 }
                 self.trace_terminator(&current, index, block);
-                if world.watched {
+                if context.watched {
                     self.reaches_terminator(&current, block);
                 }
                 let next = self.terminator(&mut current, function, block);
@@ -274,7 +289,7 @@ impl<'a> Run<'a> {
         self.frame.push_ready_aged(current.act, current.block, current.mask, current.age);
     }
 
-    /// The steps of a block, from that one on.
+    /// Runs the steps of a block, beginning with step `from`.
     #[inline(always)]
     fn steps(&mut self, current: &Current, block: &Block, function: u32, first: usize) -> Result<(), Stop> {
         let frame = &mut *self.frame;
@@ -289,7 +304,7 @@ impl<'a> Run<'a> {
         frame.steps += count;
         frame.lane_steps += count * u64::from(current.mask.count_ones());
         frame.state.clock += count;
-        if self.world.watched {
+        if self.context.watched {
             return self.watched_steps(current, block, function, first);
         }
         let act = &mut frame.acts[current.act as usize];
@@ -301,7 +316,7 @@ impl<'a> Run<'a> {
             mem: &mut frame.view,
             frame: act.frame as u32,
         };
-        let traced = self.world.trace.and_then(|trace| Some((trace, trace.lane_in(exec.warp)?)));
+        let traced = self.context.trace.and_then(|trace| Some((trace, trace.lane_in(exec.warp)?)));
         let traced = traced.filter(|(_, lane)| current.mask >> lane & 1 != 0);
         for step in &block.steps[first.min(block.steps.len())..] {
             if let Some(guard) = step.guard {
@@ -326,15 +341,15 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Charges a back edge or call. Says whether the group must give way: `Some(None)` to another group, `Some(Some(_))` to
-    /// other warps.
+    /// Charges a back edge or call. Returns whether the group is preempted: `Some(None)` in favour of another
+    /// group, `Some(Some(_))` in favour of other warps.
     fn charge(&mut self, extra: bool) -> Option<Option<Stop>> {
         let activity = self.frame.view.take_activity();
-        let price = price(activity);
+        let cost = cost(activity);
         let machine = std::mem::take(&mut self.frame.charge);
-        self.spent = self.spent.saturating_add(price.slice).saturating_add(machine);
+        self.spent = self.spent.saturating_add(cost.slice).saturating_add(machine);
         if activity.watched && !activity.changed {
-            self.idle += price.slice;
+            self.idle += cost.slice;
         }
         if self.spent >= self.slice || self.is_to_stop() {
             return Some(Some(self.yielded()));
@@ -342,23 +357,24 @@ impl<'a> Run<'a> {
         if extra {
             return None;
         }
-        self.frame.turn -= price.turn;
-        if self.frame.turn < 0 {
+        self.frame.quantum -= cost.quantum;
+        if self.frame.quantum < 0 {
             if self.frame.has_ready() {
                 return Some(None);
             }
-            self.frame.turn = self.turn;
+            self.frame.quantum = self.quantum;
         }
         None
     }
 
-    /// Whether the launch is to stop, which the scheduler sees too, and which is asked now and then.
+    /// Whether the launch must stop. Checks only every [`STOP_CHECK_STEPS`] instructions; the scheduler
+    /// repeats the check.
     fn is_to_stop(&mut self) -> bool {
-        if self.counted < ASK_STEPS {
+        if self.counted < STOP_CHECK_STEPS {
             return false;
         }
         self.counted = 0;
-        self.world.end.come().is_some()
+        self.context.end.come().is_some()
     }
 
     fn yielded(&self) -> Stop {
@@ -370,7 +386,7 @@ impl<'a> Run<'a> {
         Stop::Yielded { idle: true }
     }
 
-    /// Carries out a block's terminator.
+    /// Executes a block's terminator.
     #[inline(always)]
     fn terminator(&mut self, current: &mut Current, function: &Function, block: &Block) -> Next {
         match &block.term {
@@ -385,11 +401,11 @@ impl<'a> Run<'a> {
                 } else if then == els {
                     Next::Block(*then)
                 } else {
-                    // The lower one goes on; the other waits.
+                    // The lower block runs first; the other lanes wait.
                     let rest = current.mask & !taken;
                     let (low, low_mask, high, high_mask) =
                         if then < els { (then, taken, els, rest) } else { (els, rest, then, taken) };
-                    if self.world.watched {
+                    if self.context.watched {
                         let group = current.mask;
                         self.tell(current.act, current.block, |observer, site| {
                             observer.branches(site, taken, group);
@@ -443,12 +459,12 @@ impl<'a> Run<'a> {
             return Next::Split;
         }
         let caller = self.frame.acts[parent as usize].function;
-        let Some(Block { term: Term::Call(call), .. }) = self.world.block(caller, site) else {
+        let Some(Block { term: Term::Call(call), .. }) = self.context.block(caller, site) else {
             return Next::Failed(Fault::new(FaultKind::BadCall, current.mask.trailing_zeros() as usize));
         };
         match crate::call::give_results(self.frame, current, parent, function, call) {
             Ok(()) => {
-                if self.world.watched {
+                if self.context.watched {
                     self.tell(current.act, current.block, |observer, site| {
                         observer.returns(site, parent, current.mask);
                     });
@@ -460,7 +476,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Lanes exit; others may have waited for nobody but them.
+    /// Lanes exit. Lanes that waited only for them become ready.
     fn exit(&mut self, act: u32, mask: LaneMask) {
         if let Some(site) = self.frame.view.site() {
             site.tell(|observer, site| observer.exits(site, mask));
@@ -473,7 +489,7 @@ impl<'a> Run<'a> {
 
     fn call(&mut self, current: &mut Current, _function: &Function, call: &crate::bound::Call) -> Next {
         use crate::call::Called;
-        match crate::call::call(self.frame, self.world, current, call) {
+        match crate::call::call(self.frame, self.context, current, call) {
             Ok(Called::Done) => Next::Block(call.next),
             Ok(Called::Entered(act)) => Next::Moved { act, block: 0 },
             Ok(Called::Scattered) => Next::Split,
@@ -482,7 +498,7 @@ impl<'a> Run<'a> {
     }
 
     fn aligned(&mut self, current: &Current, run: &StepFn, next: BlockId) -> Next {
-        if self.world.watched {
+        if self.context.watched {
             let event = WarpSyncEvent::Reached { lanes: current.mask, members: &Lane::splat(LaneMask::MAX) };
             self.tell(current.act, current.block, |observer, site| observer.warp_sync(site, &event));
         }
@@ -497,10 +513,10 @@ impl<'a> Run<'a> {
     }
 
     fn run_aligned(&mut self, act: u32, block: u32, mask: LaneMask, run: &StepFn) -> Result<(), Box<Fault>> {
-        if self.world.watched {
+        if self.context.watched {
             self.completes_sync(mask, &[(act, block, mask)]);
         }
-        if self.world.mends && mask != FULL {
+        if self.context.mends && mask != FULL {
             // It is reported, and left out.
             self.completed_sync(act, block, mask);
             return Ok(());
@@ -515,7 +531,7 @@ impl<'a> Run<'a> {
             mem: &mut frame.view,
             frame: running.frame as u32,
         })?;
-        if self.world.watched {
+        if self.context.watched {
             self.completed_sync(act, block, mask);
         }
         Ok(())
@@ -526,30 +542,30 @@ impl<'a> Run<'a> {
         let members = sync.members.read(regs);
         let inputs = (sync.read)(regs);
         let live = self.frame.state.live;
-        if self.world.watched {
+        if self.context.watched {
             let event = WarpSyncEvent::Reached { lanes: current.mask, members: &members };
             self.tell(current.act, current.block, |observer, site| observer.warp_sync(site, &event));
         }
         let mut rest = current.mask;
         let mut parked: LaneMask = 0;
-        // Usually one round: one member mask, all of whose live lanes are here.
+        // Usually one iteration: one member mask whose live lanes are all here.
         while rest != 0 {
             let lane = rest.trailing_zeros() as usize;
             let mut mask = members.0[lane];
             let group = equal_lanes(rest, |lane| members.0[lane] == mask);
             if let Some(outside) = lanes_of(group & !mask).next() {
-                if !self.world.mends {
+                if !self.context.mends {
                     return Next::Failed(Fault::new(FaultKind::BadMemberMask, outside));
                 }
                 mask |= group;
             }
             if group == mask & live {
-                if self.world.watched {
+                if self.context.watched {
                     self.completes_sync(group, &[(current.act, current.block, group)]);
                 }
                 let out = (sync.combine)(group, &inputs);
                 (sync.write)(&mut self.frame.acts[current.act as usize].regs, group, &out);
-                if self.world.watched {
+                if self.context.watched {
                     self.completed_sync(current.act, current.block, group);
                 }
             } else {
@@ -571,15 +587,15 @@ impl<'a> Run<'a> {
         Next::Split
     }
 
-    /// The warp-synchronous instruction that a parked group waits at.
+    /// The warp-synchronous instruction at which a group waits.
     fn sync_of(&self, group: &Group) -> Option<&WarpSync> {
-        match &self.world.block(self.frame.acts[group.act as usize].function, group.block)?.term {
+        match &self.context.block(self.frame.acts[group.act as usize].function, group.block)?.term {
             Term::WarpSync(sync) => Some(sync),
             _ => None,
         }
     }
 
-    /// A parked group of which all members are there.
+    /// A waiting group whose members have all arrived.
     fn complete_sync(&self) -> Option<usize> {
         let live = self.frame.state.live;
         self.frame.groups.iter().position(|g| match g.wait {
@@ -588,7 +604,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// The lanes that wait at an instruction with the key of `group` and the same member mask.
+    /// The lanes that wait at an instruction with the same key as `group` and the same member mask.
     fn companions(&self, group: &Group, members: LaneMask) -> LaneMask {
         let Some(sync) = self.sync_of(group) else { return 0 };
         let same = |g: &&Group| {
@@ -619,27 +635,27 @@ impl<'a> Run<'a> {
             }
             list.push(group);
         }
-        let world = self.world;
-        if world.watched {
+        let context = self.context;
+        if context.watched {
             let parts: Vec<_> = list.iter().map(|g| (g.act, g.block, g.mask)).collect();
             self.completes_sync(lanes, &parts);
         }
         let mut out = None;
         for group in list {
             let function = self.frame.acts[group.act as usize].function;
-            let Some(Block { term: Term::WarpSync(sync), .. }) = world.block(function, group.block) else {
+            let Some(Block { term: Term::WarpSync(sync), .. }) = context.block(function, group.block) else {
                 continue;
             };
             let out = out.get_or_insert_with(|| (sync.combine)(lanes, &inputs));
             (sync.write)(&mut self.frame.acts[group.act as usize].regs, group.mask, out);
-            if world.watched {
+            if context.watched {
                 self.completed_sync(group.act, group.block, group.mask);
             }
             self.frame.push_ready(group.act, sync.next.0, group.mask);
         }
     }
 
-    /// Nobody is ready: why.
+    /// Handles a warp without a ready group: a barrier arrival, an aligned instruction, or a deadlock.
     fn settle(&mut self) -> Option<Stop> {
         if self.frame.groups.is_empty() {
             return Some(Stop::Exited);
@@ -661,7 +677,7 @@ impl<'a> Run<'a> {
         Some(Stop::Stuck)
     }
 
-    /// All live lanes wait at aligned warp instructions.
+    /// Executes an `.aligned` warp instruction at which all live lanes wait.
     fn settle_aligned(&mut self) -> Option<Stop> {
         let (act, at) = (self.frame.groups[0].act, self.frame.groups[0].block);
         if self.frame.groups.iter().any(|g| (g.act, g.block) != (act, at)) {
@@ -669,8 +685,8 @@ impl<'a> Run<'a> {
         }
         self.frame.groups.clear();
         let function = self.frame.acts[act as usize].function;
-        let (world, live) = (self.world, self.frame.state.live);
-        let Some(Block { term: Term::Aligned { run, next }, span, loc, .. }) = world.block(function, at)
+        let (context, live) = (self.context, self.frame.state.live);
+        let Some(Block { term: Term::Aligned { run, next }, span, loc, .. }) = context.block(function, at)
         else {
             return Some(bug(function, live));
         };
@@ -685,12 +701,12 @@ impl<'a> Run<'a> {
     }
 }
 
-/// The lanes of `mask` for which `is` holds.
+/// The lanes of `mask` for which `is` returns true.
 fn equal_lanes(mask: LaneMask, is: impl Fn(usize) -> bool) -> LaneMask {
     lanes_of(mask).filter(|lane| is(*lane)).fold(0, |m, lane| m | 1 << lane)
 }
 
-/// Lanes where a guard holds.
+/// The lanes for which a guard is true.
 #[inline(always)]
 fn truths(guard: Guard, regs: &Registers) -> LaneMask {
     let value = regs.pred[guard.pred.index as usize];
@@ -702,7 +718,7 @@ fn stopped(fault: Box<Fault>, function: u32, span: ptx::Span, loc: Option<ptx::c
     Stop::Trapped(Box::new(Stopped { fault, function, span, loc }))
 }
 
-/// Unreachable by what lowering and binding guarantee; a trap all the same, because nothing may panic.
+/// A broken guarantee of lowering or binding. It is reported as a trap, because no input may cause a panic.
 #[cold]
 fn bug(function: u32, mask: LaneMask) -> Stop {
     let kind = FaultKind::Unsupported("ptxvm bug: a position outside the bound code".to_owned());

@@ -1,4 +1,4 @@
-//! Thirty-two lanes: masks and width-typed lane arrays.
+//! The 32 lanes of a warp: lane masks, and arrays with one element per lane.
 //!
 //! Invariant: bit *i* of a mask and element *i* of an array belong to lane *i* of the warp.
 
@@ -26,7 +26,7 @@ impl<T: Copy> Lane<T> {
     }
 }
 
-/// An unsigned integer that [`Lane::blend`] chooses by bits.
+/// An unsigned integer that [`Lane::blend`] can select by bits.
 pub trait Bits: Copy {
     /// `a` if `first`, else `b`.
     fn choose(first: bool, a: Self, b: Self) -> Self;
@@ -52,7 +52,7 @@ impl<T: Bits> Lane<T> {
         if mask == FULL {
             *self = *new;
         } else {
-            // Chosen by bits, so that both values are read in every lane and the choice vectorises.
+            // Selected by bits: both values are read in every lane, so the loop vectorises.
             for lane in 0..LANES {
                 self.0[lane] = T::choose(mask & (1 << lane) != 0, new.0[lane], self.0[lane]);
             }
@@ -92,7 +92,7 @@ pub struct Registers {
 }
 
 impl Registers {
-    /// Zeroed registers in the given numbers; keeps the allocations.
+    /// Sets the number of registers of each class, all zero; keeps the allocations.
     pub fn reset(&mut self, counts: ptx::ir::RegCounts) {
         self.pred.clear();
         self.pred.resize(counts.pred as usize, 0);

@@ -1,25 +1,25 @@
-//! Loading a program and launching its kernels: what the rest of the world uses of this crate.
+//! Loading a program and launching its kernels: the public interface of the machine.
 //!
-//! [`LoadedModule::load`] places the variables of a program in a [`Memory`]; [`Kernel::bind`] binds a kernel; a
-//! [`Kernel`] is launched any number of times, from any thread.
+//! [`LoadedModule::load`] places the variables of a program in a [`Memory`]; [`Kernel::bind`] binds a kernel.
+//! A [`Kernel`] can be launched any number of times, from any thread.
 //!
-//! Invariant: a launch returns only when no thread runs guest code any more. Variables keep their contents from launch to launch and
-//! are freed with the module.
+//! Invariant: when a launch returns, no thread runs guest code of it. Variables keep their contents from
+//! launch to launch and are freed with the module.
 
 use crate::bind::Unimplemented;
 use crate::bound::Code;
+use crate::fault_context::lines_around;
 use crate::frame::register_bytes;
 use crate::lanes::LANES;
 use crate::layout::{Layout, used_variables};
 use crate::mem::{Class, Memory, MemoryError};
 use crate::native::{Native, Supply};
-use crate::sched::{GridRun, GridTrap, Outcome, RESIDENT_BYTES, Rooms, run_grid};
-use crate::texture::Descriptor;
+use crate::sched::{CtaCache, GridRun, GridTrap, Outcome, RESIDENT_BYTES, run_grid};
+use crate::texture::{Descriptor, Opaques};
 use crate::trace::{Trace, Tracing};
 use crate::trap::Trap;
 use crate::warp::{EventCounts, GridShape};
 use crate::watch::Interests;
-use crate::whereabouts::lines_around;
 use params::Params;
 use ptx::check::module::{AddressSize, FuncId, FunctionKind, Linkage, Loc, Reloc, Symbol, VarId, Variable};
 use ptx::ir::Program;
@@ -38,49 +38,50 @@ mod tests;
 mod watched;
 mod workspace;
 
-/// Shared memory of a CTA, static and dynamic: the most that any GPU of today gives (sm_90).
+/// Shared memory of a CTA, static and dynamic: the maximum of current GPUs (sm_90).
 const SHARED_LIMIT: u64 = 227 << 10;
-/// Threads of a CTA. CUDA's limit since sm_20.
+/// Threads of a CTA: CUDA's limit since sm_20.
 const CTA_THREADS: u64 = 1024;
 
-/// What a launch may print unless it is told otherwise, in bytes. Chosen: far more than anyone reads, and as little as any machine has.
+/// The default limit of output in bytes. Chosen: more than people read, and less than any machine has.
 pub const OUTPUT_BYTES: u64 = 64 << 20;
 
-/// OS threads of a launch, whatever is asked for. Chosen: more than any machine has cores.
+/// The most OS threads of a launch. Chosen: more than machines have cores.
 const THREAD_LIMIT: u32 = 1024;
 
 /// Why a program could not be loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LoadError {
-    /// An external variable that nothing defines.
+    /// No linked program defines this external variable.
     Undefined {
         /// Its name.
         name: String,
         /// Its line.
         line: u32,
     },
-    /// The program's addresses have another width than the memory's.
+    /// The program and the memory have different address sizes.
     AddressSize {
         /// The program's.
         program: AddressSize,
         /// The memory's.
         memory: AddressSize,
     },
-    /// The initial contents of a variable hold an address that does not exist before a launch (of shared memory).
+    /// The initializer of a variable needs an address that exists only during a launch, such as one in shared
+    /// memory.
     Initialiser {
         /// The variable.
         name: String,
         /// Its line.
         line: u32,
     },
-    /// No memory for a variable.
+    /// No memory for this variable.
     Variable {
-        /// The variable and its space, in prose.
+        /// The variable and its space, as text.
         name: String,
-        /// Why there is none.
+        /// The error.
         error: MemoryError,
     },
-    /// No memory.
+    /// No memory for the parts of the module that are not variables.
     Memory(MemoryError),
 }
 
@@ -94,7 +95,7 @@ impl std::fmt::Display for LoadError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             LoadError::Undefined { name, line } => {
-                write!(f, "external variable `{name}` (line {line}) is defined nowhere")
+                write!(f, "external variable `{name}` (line {line}) is not defined")
             }
             LoadError::AddressSize { program, memory } => {
                 let bits = |size: &AddressSize| size.bytes() * 8;
@@ -116,11 +117,11 @@ impl std::fmt::Display for LoadError {
 
 impl std::error::Error for LoadError {}
 
-/// A program with its variables in memory.
+/// A program whose variables are in memory.
 pub struct LoadedModule {
     program: Arc<Program>,
     memory: Arc<Memory>,
-    /// By `VarId`: the address, for variables that are placed once per module.
+    /// By `VarId`: the address of each variable that has one address per module.
     variables: Vec<Option<u64>>,
     /// Textures, samplers and surfaces by name.
     opaque: BTreeMap<String, usize>,
@@ -144,7 +145,7 @@ impl LoadedModule {
         let functions = memory.reserve_functions(program.functions.len() as u32)?;
         let variables = vec![None; program.variables.len()];
         let named = program.variables.iter().enumerate().filter(|(_, v)| v.ty.kind() == TyKind::Opaque);
-        // Where texts that were linked have one each of a name, the first counts.
+        // If linked texts define the same name, the first definition is used.
         let opaque = named.rev().map(|(id, variable)| (variable.name.clone(), id)).collect();
         let interests = program.functions.iter().map(|_| OnceLock::new()).collect();
         let memory = Arc::clone(memory);
@@ -170,7 +171,7 @@ impl LoadedModule {
             let name = format!("{space} variable `{}`", variable.name);
             let align = u64::from(variable.align);
             let address = match class {
-                // All devices and the host share it.
+                // All devices and the host share managed variables.
                 Class::Global if variable.managed => self.memory.alloc_common(variable.bytes, align, &name),
                 _ => self.memory.alloc(class, variable.bytes, align, &name),
             };
@@ -178,21 +179,22 @@ impl LoadedModule {
             self.variables[id] = Some(address);
             let known_zero = self.memory.watched().is_none() && !self.memory.has_fill();
             if !known_zero && class != Class::Texture {
-                // Variables without an initialiser are zero, which observers cannot know. PTX ISA §5.4.4.
+                // A variable without an initializer is zero, which observers must be told. PTX ISA §5.4.4.
                 self.memory.fill(address, 0, variable.bytes)?;
             }
             if class == Class::Texture {
                 let fields = &variable.fields;
-                self.memory.opaques().declare(address, &variable.name, variable.ty, fields);
+                Opaques(&self.memory).declare(address, &variable.name, variable.ty, fields);
             }
         }
         Ok(())
     }
 
-    /// Binds a texture, sampler or surface to the opaque variable of that name, instead of what was bound before.
+    /// Binds a texture, sampler or surface to the opaque variable `name`, in place of the previous binding.
     ///
     /// # Errors
-    /// Says why not: there is no such variable, it is of another type, or the descriptor's data are in another memory.
+    /// A message: the variable does not exist or has another type, or the descriptor's data are in another
+    /// memory.
     pub fn bind(&self, name: &str, descriptor: &Descriptor) -> Result<(), String> {
         let found = self.opaque.get(name).and_then(|id| {
             let address = self.variables.get(*id).copied().flatten()?;
@@ -204,9 +206,9 @@ impl LoadedModule {
             return Err(format!("no texture, sampler or surface variable `{name}`; the module has {has}"));
         };
         if descriptor.image().is_some_and(|image| !image.memory().is_shared_with(&self.memory)) {
-            return Err(format!("what is to be bound to `{name}` belongs to another device"));
+            return Err(format!("the object to bind to `{name}` belongs to another device"));
         }
-        if self.memory.opaques().bind(address, descriptor.clone()) {
+        if Opaques(&self.memory).bind(address, descriptor.clone()) {
             return Ok(());
         }
         let (has, wants) = (descriptor.ty().name(), variable.ty.name());
@@ -233,7 +235,7 @@ impl LoadedModule {
         Ok(())
     }
 
-    /// Generic addresses and addresses in their own space are the same for what is placed once per module.
+    /// The address of a symbol. A variable with one address per module has the same generic address.
     fn symbol_address(&self, reloc: &Reloc) -> Option<u64> {
         let base = match reloc.symbol {
             Symbol::Var(VarId(id)) => self.variables.get(id as usize).copied().flatten()?,
@@ -256,7 +258,7 @@ impl LoadedModule {
         &self.memory
     }
 
-    /// The address of a `.global` or `.const` variable; `None` for those of other spaces.
+    /// The address of a `.global` or `.const` variable; `None` for variables of other spaces.
     pub fn variable(&self, var: VarId) -> Option<u64> {
         self.variables.get(var.0 as usize).copied().flatten()
     }
@@ -276,14 +278,14 @@ impl LoadedModule {
         })
     }
 
-    /// The functions that are kernels with a body.
+    /// The kernels that have a body.
     pub fn kernels(&self) -> impl Iterator<Item = (FuncId, &ptx::ir::Function)> {
         let all = self.program.functions.iter().enumerate();
         all.filter(|(_, f)| f.kind == FunctionKind::Entry && !f.blocks.is_empty())
             .map(|(id, f)| (FuncId(id as u32), f))
     }
 
-    /// Where everything is for a kernel: what binding needs.
+    /// The addresses that binding a kernel needs.
     pub fn layout(&self, kernel: FuncId) -> Layout {
         let variables = self.variables.iter().map(|address| address.unwrap_or(0)).collect();
         let functions = 0..self.program.functions.len() as u32;
@@ -297,32 +299,32 @@ impl Drop for LoadedModule {
         for (variable, address) in self.program.variables.iter().zip(&self.variables) {
             let Some(address) = address else { continue };
             if variable.ty.kind() == TyKind::Opaque {
-                self.memory.opaques().remove(*address);
+                Opaques(&self.memory).remove(*address);
             }
-            // The program may have freed it (`free` of a variable's address); then it is gone already.
+            // The program may have freed the variable's address with `free`.
             let _already_gone = self.memory.free(*address);
         }
         self.memory.release_functions(self.functions, self.program.functions.len() as u32);
     }
 }
 
-/// A kernel, ready to be launched.
+/// A bound kernel, ready to be launched.
 pub struct Kernel {
     module: Arc<LoadedModule>,
     kernel: FuncId,
     code: Arc<Code>,
     stack_bytes: u64,
-    /// Parameter buffers that no launch uses.
+    /// Parameter buffers for later launches.
     buffers: Mutex<Vec<u64>>,
-    /// Rooms of earlier launches.
-    rooms: Arc<Rooms>,
-    /// Offset, size and name of the `.shared` variables, for reports; the size of a dynamic one is 0.
+    /// CTAs of earlier launches.
+    cta_cache: Arc<CtaCache>,
+    /// Offset, size and name of the `.shared` variables, for reports; a dynamic variable has size 0.
     shared: Vec<(u64, u64, String)>,
-    /// Bytes of shared memory before those, which are the system's.
+    /// Bytes of shared memory before the variables, which are reserved for the system.
     reserved: u32,
 }
 
-/// How to launch a kernel.
+/// The configuration of a launch.
 #[derive(Clone, Debug)]
 pub struct LaunchConfig {
     /// CTAs in each dimension.
@@ -331,25 +333,27 @@ pub struct LaunchConfig {
     pub block: [u32; 3],
     /// Bytes of dynamic shared memory.
     pub dynamic_shared: u32,
-    /// Whether its CTAs may wait for each other: `%envreg1` and `%envreg2` hold the address of a workspace for that.
+    /// Whether the CTAs may wait for each other: then `%envreg1` and `%envreg2` hold the address of a
+    /// workspace for a grid barrier.
     pub cooperative: bool,
     /// The parameter buffer.
     pub params: Vec<u8>,
-    /// OS threads; `None`: as many as there are cores.
+    /// OS threads; `None`: one per core.
     pub threads: Option<u32>,
     /// Schedule seed; 0 is the natural order.
     pub seed: u64,
-    /// Steps of warps, all together; the launch traps beyond.
+    /// Limit of steps, summed over all warps; the launch traps after them.
     pub max_steps: Option<u64>,
-    /// Time; the launch traps beyond.
+    /// Time limit; the launch traps after it.
     pub timeout: Option<Duration>,
-    /// The launch traps soon after this becomes true.
+    /// The launch traps soon after this is set to true.
     pub cancel: Option<Arc<AtomicBool>>,
-    /// Counts the CTAs that have finished, from 0, while the launch runs.
+    /// Counts finished CTAs from 0, while the launch runs.
     pub progress: Option<Arc<AtomicU64>>,
-    /// A thread to follow; only the interpreter does.
+    /// A thread to trace. Only instructions in the interpreter are recorded, so pass no native code.
     pub trace: Option<Trace>,
-    /// What it may print, in bytes; a CTA that prints counts 32 bytes more. What comes later is dropped and counted.
+    /// Limit of output in bytes, with 32 bytes more for each CTA that prints. Later output is dropped and
+    /// counted.
     pub output_limit: u64,
 }
 
@@ -374,26 +378,26 @@ impl LaunchConfig {
     }
 }
 
-/// What a launch did.
+/// The result of a launch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LaunchReport {
     /// Instructions that warps executed.
     pub steps: u64,
-    /// The same, counted for each lane that was there.
+    /// Executed instructions, counted per active lane.
     pub thread_instructions: u64,
-    /// How many of the steps ran in native code.
+    /// The part of `steps` that ran in native code.
     pub native_steps: u64,
-    /// Instructions of native code that the interpreter's steps executed.
+    /// The part of `native_steps` that the interpreter executed.
     pub fallback_steps: u64,
     /// What the kernel printed, in order of CTA numbers.
     pub output: Vec<u8>,
-    /// Bytes that it printed beyond the limit.
+    /// Bytes of output beyond the limit.
     pub dropped: u64,
     /// CTAs that have finished.
     pub finished: u64,
     /// How often warps triggered each event with `pmevent`.
     pub events: EventCounts,
-    /// From the first CTA's start to the last one's end.
+    /// Time from the start of the first CTA to the end of the last one.
     pub elapsed: Duration,
     /// OS threads.
     pub threads: u32,
@@ -402,11 +406,11 @@ pub struct LaunchReport {
 /// Why a launch failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LaunchError {
-    /// The launch does not fit the kernel or the machine; says why.
+    /// The launch does not fit the kernel or the machine, with the reason.
     Invalid(String),
     /// No memory for the launch.
     Memory(MemoryError),
-    /// The program is at fault; with what it did until then.
+    /// The program is at fault, with its results up to the trap.
     Trap(Box<Trap>, Box<LaunchReport>),
 }
 
@@ -438,7 +442,7 @@ impl Kernel {
         Ok(Self::new(module, kernel, code))
     }
 
-    /// A kernel with the code that was bound for it and for [`LoadedModule::layout`].
+    /// A kernel from code that was bound for it with [`LoadedModule::layout`].
     pub fn new(module: &Arc<LoadedModule>, kernel: FuncId, code: Code) -> Self {
         let stack_bytes = stack_bytes(&code, kernel);
         let layout = module.layout(kernel);
@@ -446,9 +450,9 @@ impl Kernel {
         let shared = used.into_iter().map(|id| (id as usize, &module.program.variables[id as usize]));
         let shared = shared.filter(|(_, variable)| variable.space == Space::Shared);
         let shared = shared.map(|(id, v)| (layout.variables[id], v.bytes, v.name.clone())).collect();
-        let (buffers, rooms) = (Mutex::default(), Arc::default());
+        let (buffers, cta_cache) = (Mutex::default(), Arc::default());
         let (module, code, reserved) = (Arc::clone(module), Arc::new(code), layout.reserved_bytes);
-        Self { module, kernel, code, stack_bytes, buffers, rooms, shared, reserved }
+        Self { module, kernel, code, stack_bytes, buffers, cta_cache, shared, reserved }
     }
 
     /// The bound code.
@@ -456,7 +460,8 @@ impl Kernel {
         &self.code
     }
 
-    /// Bytes up to the end of its last static `.shared` variable; where dynamic ones begin is rounded up from here.
+    /// The end of the last static `.shared` variable in bytes. Dynamic shared memory starts at the next
+    /// aligned offset.
     pub fn static_shared_bytes(&self) -> u32 {
         let end = self
             .shared
@@ -496,7 +501,7 @@ impl Kernel {
         self.launch_with(config, None)
     }
 
-    /// As [`Kernel::launch`], with native code that was made for this kernel and for CTAs of this shape.
+    /// As [`Kernel::launch`], with native code that was compiled for this kernel and this CTA shape.
     ///
     /// # Errors
     /// [`LaunchError`].
@@ -508,7 +513,8 @@ impl Kernel {
         self.run(config, native, None)
     }
 
-    /// As [`Kernel::launch`]; warps change over to native code, made for this kernel and for CTAs of this shape, when it comes.
+    /// As [`Kernel::launch`]. Warps switch to native code when `supply` has it; it must be compiled for this
+    /// kernel and this CTA shape.
     ///
     /// # Errors
     /// [`LaunchError`].
@@ -530,7 +536,7 @@ impl Kernel {
         self.check(config)?;
         let memory = &self.module.memory;
         let watch = memory.watched();
-        // The order of CTAs is part of what a seed replays, and observers see one warp at a time.
+        // A seed fixes the order of CTAs, and observers see one warp at a time; both need a single thread.
         let threads = match config.seed != 0 || watch.is_some() {
             true => 1,
             false => config.threads.unwrap_or_else(|| memory.pool().cores()).clamp(1, THREAD_LIMIT),
@@ -581,7 +587,7 @@ impl Kernel {
                 .clone()
                 .map(|trace| Tracing { trace, program: Arc::clone(&self.module.program) }),
             output_limit: config.output_limit,
-            rooms: Arc::clone(&self.rooms),
+            cta_cache: Arc::clone(&self.cta_cache),
             interests: Arc::clone(&self.module.interests),
         };
         let began = Instant::now();
@@ -648,7 +654,8 @@ impl Kernel {
         Ok(())
     }
 
-    /// Refuses shapes of a CTA that no launch of the kernel can have. Whatever is sized by a shape is sized after this.
+    /// Refuses CTA shapes that no launch of the kernel can have. Nothing may be allocated by the shape before
+    /// this check.
     ///
     /// # Errors
     /// [`LaunchError::Invalid`], as launching would.
@@ -659,7 +666,8 @@ impl Kernel {
         if threads == 0 {
             return invalid(no_threads([1; 3], block));
         }
-        // What the device allows: an old target says what the kernel needs, not where it runs.
+        // The limits are those of the device, because the target is a minimum and not the device that runs
+        // the kernel.
         if threads > CTA_THREADS || block[2] > 64 {
             let extents = extents(block);
             return invalid(format!(
@@ -670,7 +678,7 @@ impl Kernel {
             && required != block
         {
             return invalid(format!(
-                "`.reqntid` wants CTAs of {}, not {}",
+                "`.reqntid` requires CTAs of {}, found {}",
                 extents(required),
                 extents(block)
             ));
@@ -678,7 +686,7 @@ impl Kernel {
         if let Some(max) = function.performance.maxntid {
             let most = volume(max);
             if threads > most {
-                return invalid(format!("`.maxntid` allows CTAs of {most} threads, not {threads}"));
+                return invalid(format!("`.maxntid` allows CTAs of {most} threads, found {threads}"));
             }
         }
         let registers = register_bytes(function.regs).saturating_mul(threads.div_ceil(LANES as u64));
@@ -690,7 +698,7 @@ impl Kernel {
         Ok(())
     }
 
-    /// Writes a trap out.
+    /// Formats a trap.
     fn trap(&self, trap: GridTrap, config: &LaunchConfig) -> Trap {
         let program = &self.module.program;
         let source = &program.source;
@@ -731,7 +739,7 @@ impl Kernel {
         }
     }
 
-    /// The `.shared` variable that an offset in the CTA's window lies nearest behind, in prose.
+    /// The `.shared` variable at or before an offset in the CTA's window, as text.
     fn nearest_shared(&self, address: u64, config: &LaunchConfig) -> Option<String> {
         let behind =
             self.shared.iter().filter(|(start, ..)| *start <= address).max_by_key(|(start, ..)| *start);
@@ -748,12 +756,12 @@ impl Kernel {
     }
 }
 
-/// Shared memory comes in units of so many bytes. PTX ISA §10.22.
+/// The allocation unit of shared memory in bytes. PTX ISA §10.22.
 fn shared_unit(program: &Program) -> u32 {
     if program.target.sm.number < 30 { 128 } else { 256 }
 }
 
-/// Extents of a grid or a CTA, for people.
+/// The extents of a grid or a CTA, as text.
 fn extents([x, y, z]: [u32; 3]) -> String {
     format!("{x}x{y}x{z}")
 }
@@ -762,7 +770,7 @@ fn no_threads(grid: [u32; 3], block: [u32; 3]) -> String {
     format!("no threads: a grid of {}, CTAs of {}", extents(grid), extents(block))
 }
 
-/// Elements of a box.
+/// The number of elements of a box.
 fn volume(dims: [u32; 3]) -> u64 {
     dims.iter().fold(1, |product: u64, n| product.saturating_mul(u64::from(*n)))
 }

@@ -1,7 +1,7 @@
-//! Where the variables and functions of a program are, for one kernel.
+//! Addresses of the variables and functions of a program, for one kernel.
 //!
-//! Invariant: addresses are in the variable's own space: real addresses for `.global` and `.const`, offsets in the CTA's
-//! window for `.shared`.
+//! Invariant: an address is in the variable's own state space: a memory address for `.global` and `.const`,
+//! an offset in the CTA's window for `.shared`.
 
 use ptx::check::module::{FuncId, VarId};
 use ptx::ir::{Addr, Base, Callee, Program, Src, Terminator};
@@ -11,32 +11,33 @@ use std::collections::BTreeSet;
 /// Addresses of a program's variables and functions, for one kernel.
 #[derive(Clone, Debug, Default)]
 pub struct Layout {
-    /// By [`VarId`]; 0 for a variable that the kernel cannot reach.
+    /// By [`VarId`]; 0 for a variable that the kernel does not use.
     pub variables: Vec<u64>,
     /// By [`FuncId`].
     pub functions: Vec<u64>,
     /// Bytes of the kernel's static `.shared` variables, rounded up to where dynamic shared memory starts.
     pub shared_bytes: u32,
-    /// Of these, bytes at the start that are the system's (`%reserved_smem_offset_begin`): 0 where the kernel does not ask for them.
+    /// The part of these bytes, at the start, that is reserved for the system
+    /// (`%reserved_smem_offset_begin`); 0 if the kernel does not read it.
     pub reserved_bytes: u32,
 }
 
 impl Layout {
-    /// The address of a variable in its own space.
+    /// The address of a variable in its own state space.
     pub fn variable(&self, var: VarId) -> u64 {
         self.variables[var.0 as usize]
     }
 
-    /// The address of a function: the value of `mov d, f`, which an indirect call takes.
+    /// The address of a function: the value of `mov d, f`, for indirect calls.
     pub fn function(&self, func: FuncId) -> u64 {
         self.functions[func.0 as usize]
     }
 }
 
 impl Layout {
-    /// Places the `.shared` variables that `kernel` can reach, one after another in the order of the text. `variables` holds the addresses
-    /// of all others, `functions` those of functions. Unsized (dynamic) variables all start at the end of the sized ones, rounded up to
-    /// their alignment and at least to 16.
+    /// Places the `.shared` variables that `kernel` can reach, in the order of the text. `variables` holds
+    /// the addresses of all other variables, `functions` those of functions. All unsized (dynamic) variables
+    /// start at the end of the sized ones, rounded up to their alignment and at least to 16.
     pub fn for_kernel(
         program: &Program,
         kernel: FuncId,
@@ -63,12 +64,12 @@ impl Layout {
         for (id, _) in shared().filter(|(_, v)| v.bytes == 0) {
             variables[id] = end;
         }
-        // What does not fit a window is refused at launch; the number only has to stay large.
+        // A size beyond the window is refused at launch; here it only has to remain large.
         Self { variables, functions, shared_bytes: u32::try_from(end).unwrap_or(u32::MAX), reserved_bytes }
     }
 }
 
-/// Variables that the functions reachable from `kernel` name.
+/// The variables that functions reachable from `kernel` name.
 pub(crate) fn used_variables(program: &Program, kernel: FuncId) -> BTreeSet<u32> {
     let mut used = BTreeSet::new();
     each_source(program, kernel, |src| {
@@ -79,7 +80,7 @@ pub(crate) fn used_variables(program: &Program, kernel: FuncId) -> BTreeSet<u32>
     used
 }
 
-/// Whether the functions reachable from `kernel` ask where reserved shared memory is.
+/// Whether functions reachable from `kernel` read the offset of reserved shared memory.
 fn reads_reserved(program: &Program, kernel: FuncId) -> bool {
     let mut reads = false;
     each_source(program, kernel, |src| {
@@ -88,7 +89,7 @@ fn reads_reserved(program: &Program, kernel: FuncId) -> bool {
     reads
 }
 
-/// Shows the sources of all instructions of the functions reachable from `kernel`.
+/// Calls `see` with the sources of all instructions of functions reachable from `kernel`.
 fn each_source(program: &Program, kernel: FuncId, mut see: impl FnMut(&Src)) {
     let mut seen = BTreeSet::new();
     let mut queue = vec![kernel];

@@ -1,15 +1,17 @@
-//! The one place that makes a 32-lane step of a scalar function.
+//! The one place that turns a scalar function into a step of 32 lanes.
 //!
-//! A scalar function (a meaning from `ptx_sem`, or a composition of meanings) goes in, a [`StepFn`] comes out: it reads its
-//! [`Operand`]s, computes all lanes in one loop that the compiler vectorises, and writes the lanes of `Exec::mask`. Every lift is
-//! generic over the function, so that nothing is called through a pointer within a step.
+//! The input is a scalar function: a function of `ptx_sem`, or a composition of several. The output is a
+//! [`StepFn`] that reads its [`Operand`]s, computes all lanes in one loop that the compiler vectorises, and
+//! writes the lanes of `Exec::mask`. Every lift is generic over the function, so a step makes no indirect
+//! calls.
 //!
-//! Two paces: [`lift1`] to [`lift3`] and [`compare`] compute all 32 lanes, also those that are off (meanings are defined for every
-//! argument), and keep the old value where the mask is off; [`active1`] to [`active3`] visit only the lanes of the mask, for
-//! meanings that cost more than a blend.
+//! There are two kinds. [`lift1`] to [`lift3`] and [`compare`] compute all 32 lanes, also the inactive ones
+//! (the functions are total), and then blend by the mask. [`active1`] to [`active3`] visit only the active
+//! lanes; they are for functions that cost more than a blend.
 //!
-//! Invariants: lanes outside the mask keep their destination; a destination may be one of the sources (all sources of a lane are read
-//! before it is written). Registers are indexed with bounds checks; the numbers were right when the step was bound.
+//! Invariants: inactive lanes keep their destination. A destination may be one of the sources, because all
+//! sources of a lane are read before it is written. Register indices are bounds-checked; binding has
+//! validated them.
 
 use crate::bound::{Exec, StepFn, Stepped};
 use crate::lanes::{Bits, LANES, Lane, LaneMask, Registers, lanes_of};
@@ -17,13 +19,13 @@ use crate::mem::Addresses;
 use crate::warp::WarpState;
 use ptx::ir::RegClass;
 
-/// An element of a register file: `u16`, `u32` or `u64`.
+/// The element type of a register file: `u16`, `u32` or `u64`.
 pub trait Slot: Bits + Default + PartialEq + std::fmt::Debug + Send + Sync + 'static {
-    /// The class of the registers that hold it.
+    /// The class of these registers.
     const CLASS: RegClass;
     /// The registers of that class.
     fn file(regs: &Registers) -> &[Lane<Self>];
-    /// The registers of that class, to write.
+    /// The registers of that class, mutable.
     fn file_mut(regs: &mut Registers) -> &mut [Lane<Self>];
     /// The low bits.
     fn from_bits(bits: u64) -> Self;
@@ -60,15 +62,16 @@ slot! {
     u64, R64, r64;
 }
 
-/// A value as a meaning takes it, and the register slot that holds it. An 8-bit value lives in the low half of a 16-bit slot.
+/// A value as a scalar function takes it, with the register slot that holds it. An 8-bit value is in the low
+/// half of a 16-bit slot.
 pub trait Value: Copy + Send + Sync + 'static {
-    /// Where it lives.
+    /// The slot type.
     type Slot: Slot;
-    /// Reads it from its slot.
+    /// Reads the value from its slot.
     fn of(slot: Self::Slot) -> Self;
-    /// The slot that holds it; an 8-bit value is extended as its type says.
+    /// The slot that holds the value; an 8-bit value is extended as its type says.
     fn slot(self) -> Self::Slot;
-    /// Its bits in a 64-bit register: sign-extended for signed integers, zero-extended for all else.
+    /// The value's bits in a 64-bit register: sign-extended for signed integers, zero-extended otherwise.
     fn extended(self) -> u64;
 }
 
@@ -118,7 +121,7 @@ macro_rules! float_value {
 }
 float_value! { f32, u32; f64, u64; }
 
-/// What sources are read from: the parts of [`Exec`] but memory.
+/// The state from which sources are read: the parts of [`Exec`] without memory.
 #[derive(Clone, Copy)]
 pub struct Inputs<'a> {
     /// Registers.
@@ -137,7 +140,8 @@ impl<'a> Inputs<'a> {
     }
 }
 
-/// Reads a source that is no plain register (a special register, an address, a register wider than the type) into all lanes.
+/// Reads a source that is no plain register into all lanes: a special register, an address, or a register
+/// wider than the type.
 pub type ReadFn<S> = Box<dyn Fn(Inputs<'_>, &mut Lane<S>) + Send + Sync>;
 
 /// Writes a destination that is no plain register of the slot's class.
@@ -147,9 +151,9 @@ pub type WriteFn<S> = Box<dyn Fn(&mut Registers, LaneMask, &Lane<S>) + Send + Sy
 pub enum Operand<S> {
     /// The register of that number in the class of `S`.
     Reg(usize),
-    /// The same in every execution: an immediate, splatted.
+    /// An immediate, splatted.
     Const(Box<Lane<S>>),
-    /// Anything else.
+    /// Any other source.
     Other(ReadFn<S>),
 }
 
@@ -159,7 +163,7 @@ impl<S: Slot> Operand<S> {
         Operand::Const(Box::new(Lane::splat(value)))
     }
 
-    /// Its value in every lane; `scratch` holds it where it is computed.
+    /// The value in every lane; `scratch` holds it if it must be computed.
     #[inline(always)]
     pub fn read<'a>(&'a self, inputs: Inputs<'a>, scratch: &'a mut Option<Lane<S>>) -> &'a Lane<S> {
         match self {
@@ -169,13 +173,13 @@ impl<S: Slot> Operand<S> {
         }
     }
 
-    /// Its value in every lane, copied.
+    /// A copy of the value in every lane.
     pub fn get(&self, inputs: Inputs<'_>) -> Lane<S> {
         *self.read(inputs, &mut None)
     }
 }
 
-/// Kept out of the steps, of which there are many.
+/// Not inlined, to keep the many steps small.
 #[inline(never)]
 fn compute<'a, S: Slot>(
     read: &ReadFn<S>,
@@ -187,9 +191,9 @@ fn compute<'a, S: Slot>(
     lanes
 }
 
-/// An address of a memory operand, in the instruction's space.
+/// The address of a memory operand, in the instruction's state space.
 pub enum Address {
-    /// A value.
+    /// A source.
     Value(Operand<u64>),
     /// A 64-bit register plus a constant.
     Plus(usize, u64),
@@ -198,7 +202,7 @@ pub enum Address {
 }
 
 impl Address {
-    /// Its value; `scratch` holds it where it is computed.
+    /// The address in every lane; `scratch` holds it if it must be computed.
     #[inline(always)]
     pub fn read<'a>(&'a self, inputs: Inputs<'a>, scratch: &'a mut Option<Lane<u64>>) -> Addresses<'a> {
         match self {
@@ -216,7 +220,7 @@ pub enum Target<S> {
     Reg(usize),
     /// `_`: the value is dropped.
     Sink,
-    /// Anything else: a register wider than the type.
+    /// Any other destination: a register wider than the type.
     Other(WriteFn<S>),
 }
 
@@ -239,7 +243,7 @@ pub enum PredOperand {
     Reg(usize),
     /// `!p`
     Not(usize),
-    /// The same in every execution, as a mask of all or no lanes.
+    /// A constant, as a mask of all lanes or of none.
     Const(LaneMask),
 }
 
@@ -270,7 +274,7 @@ impl PredTarget {
     }
 }
 
-/// The lanes where `f` of the lane's number is true, as a mask.
+/// The mask of the lanes for which `f` returns true.
 #[inline(always)]
 pub fn mask_of(f: impl Fn(usize) -> bool) -> LaneMask {
     let mut mask = 0;
@@ -318,7 +322,7 @@ pub fn lift1<A: Value, D: Value>(
     Box::new(move |exec| step1(&o, exec, f))
 }
 
-/// What [`lift1`] does in a step.
+/// The body of a step that [`lift1`] makes.
 #[inline(always)]
 pub(crate) fn step1<A: Value, D: Value>(
     o: &One<A::Slot, D::Slot>,
@@ -343,7 +347,7 @@ pub fn lift2<A: Value, B: Value, D: Value>(
     Box::new(move |exec| step2(&o, exec, f))
 }
 
-/// What [`lift2`] does in a step.
+/// The body of a step that [`lift2`] makes.
 #[inline(always)]
 pub(crate) fn step2<A: Value, B: Value, D: Value>(
     o: &Two<A::Slot, B::Slot, D::Slot>,
@@ -369,7 +373,7 @@ pub fn lift3<A: Value, B: Value, C: Value, D: Value>(
     Box::new(move |exec| step3(&o, exec, f))
 }
 
-/// What [`lift3`] does in a step.
+/// The body of a step that [`lift3`] makes.
 #[inline(always)]
 pub(crate) fn step3<A: Value, B: Value, C: Value, D: Value>(
     o: &Three<A::Slot, B::Slot, C::Slot, D::Slot>,
@@ -388,8 +392,9 @@ pub(crate) fn step3<A: Value, B: Value, C: Value, D: Value>(
     Ok(())
 }
 
-/// `d = f(a, b)` in every lane, tried with `quick`, which says whether its result is certain; if one is not, the active lanes
-/// are computed by `f`. Where both are certain they agree.
+/// `d = f(a, b)` in every lane. First computes all lanes with `quick`, which also returns whether its result
+/// is certain. If an active lane is uncertain, the active lanes are computed with `f`. Certain results are
+/// equal to those of `f`.
 pub fn lift2_quick<A: Value, B: Value, D: Value>(
     o: Two<A::Slot, B::Slot, D::Slot>,
     quick: impl Fn(A, B) -> (D, bool) + Copy + Send + Sync + 'static,
@@ -428,8 +433,9 @@ pub fn lift2_quick<A: Value, B: Value, D: Value>(
     })
 }
 
-/// `d = f(a, b, c)` in every lane, tried with `quick`, which says whether its result is certain; if one is not, the active
-/// lanes are computed by `f`. Where both are certain they agree.
+/// `d = f(a, b, c)` in every lane. First computes all lanes with `quick`, which also returns whether its
+/// result is certain. If an active lane is uncertain, the active lanes are computed with `f`. Certain results
+/// are equal to those of `f`.
 pub fn lift3_quick<A: Value, B: Value, C: Value, D: Value>(
     o: Three<A::Slot, B::Slot, C::Slot, D::Slot>,
     quick: impl Fn(A, B, C) -> (D, bool) + Copy + Send + Sync + 'static,
@@ -492,7 +498,7 @@ pub fn lift4<A: Value, B: Value, C: Value, E: Value, D: Value>(
     })
 }
 
-/// `d = f(a)` in the lanes of the mask alone.
+/// `d = f(a)` in the active lanes only.
 pub fn active1<A: Value, D: Value>(
     o: One<A::Slot, D::Slot>,
     f: impl Fn(A) -> D + Copy + Send + Sync + 'static,
@@ -510,7 +516,7 @@ pub fn active1<A: Value, D: Value>(
     })
 }
 
-/// `d = f(a, b)` in the lanes of the mask alone.
+/// `d = f(a, b)` in the active lanes only.
 pub fn active2<A: Value, B: Value, D: Value>(
     o: Two<A::Slot, B::Slot, D::Slot>,
     f: impl Fn(A, B) -> D + Copy + Send + Sync + 'static,
@@ -529,7 +535,7 @@ pub fn active2<A: Value, B: Value, D: Value>(
     })
 }
 
-/// `d = f(a, b, c)` in the lanes of the mask alone.
+/// `d = f(a, b, c)` in the active lanes only.
 pub fn active3<A: Value, B: Value, C: Value, D: Value>(
     o: Three<A::Slot, B::Slot, C::Slot, D::Slot>,
     f: impl Fn(A, B, C) -> D + Copy + Send + Sync + 'static,
@@ -549,16 +555,16 @@ pub fn active3<A: Value, B: Value, C: Value, D: Value>(
     })
 }
 
-/// Writes a destination; one function for all steps that cost much more than a call.
+/// Writes a destination. Not inlined: its callers' functions cost much more than a call.
 #[inline(never)]
 fn write_apart<S: Slot>(d: &Target<S>, exec: &mut Exec<'_>, new: &Lane<S>) {
     d.write(exec.regs, exec.mask, new);
 }
 
-/// A predicate that a truth is combined with: the operation on masks, and the predicate.
+/// A predicate that is combined with the result of a comparison: the operation on masks, and the predicate.
 pub type Combine = Option<(fn(LaneMask, LaneMask) -> LaneMask, PredOperand)>;
 
-/// Combines a truth with the predicate, if there is one.
+/// Combines the result of a comparison with the predicate, if there is one.
 #[inline(always)]
 fn combined(combine: &Combine, regs: &Registers, truth: LaneMask) -> LaneMask {
     match combine {
@@ -567,9 +573,9 @@ fn combined(combine: &Combine, regs: &Registers, truth: LaneMask) -> LaneMask {
     }
 }
 
-/// Where the truth of a comparison goes.
+/// The destination of a comparison.
 pub enum Verdict {
-    /// `setp`: `p` takes the combined truth, `q` the combined complement.
+    /// `setp`: `p` is the combined result, `q` the combined complement.
     Pred {
         /// First destination.
         p: PredTarget,
@@ -606,7 +612,7 @@ fn write_set<S: Slot>(exec: &mut Exec<'_>, d: &Target<S>, on: S, combine: &Combi
     d.write(exec.regs, exec.mask, &out);
 }
 
-/// Compares `a` with `b` in every lane; the verdict takes the truth.
+/// Compares `a` with `b` in every lane, and writes the destinations.
 pub fn compare<A: Value>(
     verdict: Verdict,
     a: Operand<A::Slot>,
@@ -623,11 +629,11 @@ pub fn compare<A: Value>(
     })
 }
 
-/// Where the truths of two packed comparisons go.
+/// The destination of two packed comparisons.
 pub enum PackedVerdict {
-    /// `setp.f16x2`: the low half's truth and the high half's.
+    /// `setp.f16x2`: the predicates of the low and of the high half.
     Pred(PredTarget, PredTarget),
-    /// `set.f16x2`: a word for each of the four outcomes, indexed by low + 2 * high.
+    /// `set.f16x2`: a word for each of the four results, indexed by low + 2 * high.
     Set(Target<u32>, [u32; 4]),
 }
 
@@ -677,7 +683,7 @@ pub fn test<A: Value>(
     })
 }
 
-/// Predicates, all lanes at once: a mask is 32 predicates, and `f` works on each bit.
+/// Combines predicates of all lanes at once: a mask is 32 predicates, and `f` is a bitwise operation.
 pub fn lift_pred2(
     d: PredTarget,
     a: PredOperand,
@@ -704,16 +710,17 @@ pub fn select<S: Slot>(d: Target<S>, a: Operand<S>, b: Operand<S>, c: PredOperan
     })
 }
 
-/// What an extended-precision instruction does with the carry flag.
+/// The use of the carry flag by an extended-precision instruction.
 #[derive(Clone, Copy, Debug)]
 pub struct Carry {
-    /// It comes in.
+    /// Whether it reads the flag.
     pub reads: bool,
-    /// It goes out.
+    /// Whether it writes the flag.
     pub writes: bool,
 }
 
-/// `d, CC.CF = f(a, b, c, CC.CF)` in every lane; the flag comes in as false where it is not read.
+/// `d, CC.CF = f(a, b, c, CC.CF)` in every lane. The carry-in is false if the instruction does not read the
+/// flag.
 pub fn carrying<T: Value>(
     d: Target<T::Slot>,
     sources: [Operand<T::Slot>; 3],

@@ -1,26 +1,30 @@
-//! Native code beside the interpreter: what it is given, and how it says where it stopped.
+//! The interface between the machine and native code.
 //!
-//! Native code runs one warp in one activation, from the start of a block until it must stop. It keeps the interpreter's
-//! convergence policy, and leaves the warp frame complete: live registers in their places, lanes that have parted as groups. What it
-//! cannot do it leaves to the interpreter, at a place where that can go on.
+//! Native code runs one warp in one activation, from the start of a block until it must stop. It keeps the
+//! interpreter's convergence policy. When it stops, the warp frame is complete: live registers are in the
+//! register file, and diverged lanes are groups of the frame. An instruction that native code cannot execute
+//! is left to the interpreter, at a place where the interpreter can resume.
 //!
-//! A whole CTA may be handed over too ([`CtaCall`]): its warps run in turn from barrier to barrier without warp frames. Where that cannot go
-//! on, [`CtaCode`] says how to make frames of what the warps kept.
+//! Native code can also run a whole CTA ([`CtaCall`]): the warps run one after another from barrier to
+//! barrier, without warp frames. Where native code cannot continue, [`CtaCode`] says how to build the frames
+//! from the registers that the warps saved.
 //!
-//! Invariant: native code reaches guest memory only where a [`View`] says that the warp may ([`View::reach`], [`Reach`]), and executes
-//! what it has no code for by the interpreter's own steps ([`NativeCall::step`]).
+//! Invariant: native code accesses guest memory only where a [`View`] grants the warp access
+//! ([`View::reach`], [`Reach`]). It executes an instruction that has no lowering by calling the interpreter's
+//! step ([`NativeCall::step`]).
 
-mod held;
-mod portion;
+mod batch;
+mod saved;
 
-pub(crate) use held::mask_at;
-pub use held::{Entering, Held, Kept, Leaving, Line, Parked, Taken, bytes_of};
-pub(crate) use portion::{Fresh, Portion};
+pub(crate) use batch::{CtaBatch, InitialSlots};
+pub(crate) use saved::mask_at;
+pub use saved::{EntryReg, EntryState, ExitState, Held, Line, PendingLanes, SavedReg, bytes_of};
 
 use crate::bound::{Code, Exec};
 use crate::frame::WarpFrame;
 use crate::lanes::{Lane, LaneMask, Registers};
 use crate::mem::View;
+pub use crate::mem::{Reach, Windows};
 use crate::trap::Fault;
 use crate::warp::{GridShape, WarpState};
 
@@ -28,80 +32,85 @@ use crate::warp::{GridShape, WarpState};
 pub trait Native: Send + Sync {
     /// Bytes of stack that the code needs on the thread that runs it; 0 if every thread has enough.
     fn stack(&self) -> usize;
-    /// Whether a CTA may wait for others.
+    /// Whether a CTA can wait for another CTA, for example by spinning on global memory.
     fn may_wait(&self) -> bool;
-    /// The function, as `FuncId` of the program.
+    /// The compiled function, as `FuncId` of the program.
     fn function(&self) -> u32;
-    /// Whether it can be entered at the start of that block.
+    /// Whether the code can be entered at the start of `block`.
     fn enters(&self, block: u32) -> bool;
-    /// The most instructions of a warp that one call can execute with as many turns of loops.
-    fn most_steps(&self, turns: i64) -> u64;
-    /// Whether a loop with that header only waits for others.
+    /// The most instructions that one call can execute per warp with `fuel` loop iterations.
+    fn most_steps(&self, fuel: i64) -> u64;
+    /// Whether the loop with this header does nothing but wait for other threads.
     fn waits(&self, header: u32) -> bool;
-    /// Whether a loop with that header looks at what others write.
+    /// Whether the loop with this header reads memory that other threads write.
     fn watches(&self, header: u32) -> bool;
-    /// Whether clocks of warps may be read, so that lanes that have parted have their turns when the interpreter would let them.
+    /// Whether the kernel can read the clock of a warp. If so, diverged lanes must run when the interpreter
+    /// would run them.
     fn reads_clocks(&self) -> bool;
     /// Runs a warp.
     fn run(&self, call: &mut NativeCall<'_>) -> NativeStop;
-    /// How it runs whole CTAs.
+    /// How the code runs whole CTAs, one warp after another.
     fn cta(&self) -> &CtaCode;
-    /// Runs the warps of a CTA in turn, from the one that is next.
+    /// Runs the warps of a CTA one after another, beginning with [`CtaCall::warp`].
     fn run_cta(&self, call: &mut CtaCall<'_>) -> CtaStop;
-    /// How it runs whole CTAs in teams of warps, if it is well to do so.
-    fn team(&self) -> Option<&TeamCode>;
-    /// As [`Native::run_cta`], by teams: slots and what is kept are theirs.
-    fn run_team(&self, call: &mut CtaCall<'_>) -> CtaStop;
-    /// Whether one call may run several CTAs: nothing of the kernel looks at what only the machine knows of a CTA.
-    fn follows(&self) -> bool;
+    /// How the code runs whole CTAs in coarse warps; `None` if it has no such version or that version is not
+    /// profitable.
+    fn coarse(&self) -> Option<&CoarseCode>;
+    /// As [`Native::run_cta`], in coarse warps: slots and saved registers are per coarse warp.
+    fn run_coarse(&self, call: &mut CtaCall<'_>) -> CtaStop;
+    /// Whether one call can run several CTAs: no instruction of the kernel depends on state of the CTA that
+    /// only the scheduler has.
+    fn can_batch_ctas(&self) -> bool;
 }
 
-/// Where the native code of a launch comes from: it may come while the launch runs.
+/// Supplies the native code of a launch, which can become available while the launch runs.
 pub trait Supply: Send + Sync {
-    /// The code, once there is some; from then on always the same. Asked again and again: whoever makes the code may take that as the sign that
-    /// it is worth making.
+    /// The code, once it is available; afterwards always the same code. The machine asks repeatedly, and an
+    /// implementation can use the number of calls to decide when compilation is worthwhile.
     fn native(&self) -> Option<&dyn Native>;
-    /// So many instructions of lanes were executed without it.
+    /// Reports how many instructions, counted per lane, were executed without native code.
     fn spend(&self, lane_steps: u64);
 }
 
-/// A warp, handed to native code.
+/// A request to run one warp.
 pub struct NativeCall<'a> {
-    /// Bound code, for what has no native code.
+    /// Bound code, for instructions without native code.
     pub code: &'a Code,
-    /// The function that runs.
+    /// The function to run.
     pub function: u32,
-    /// The block to begin with.
+    /// The block to start at.
     pub block: u32,
     /// Registers of the activation.
     pub regs: &'a mut Registers,
-    /// State of the warp. Native code moves its clock as it moves [`NativeCall::steps`].
+    /// State of the warp. Native code advances its clock together with [`NativeCall::steps`].
     pub warp: &'a mut WarpState,
     /// Guest memory.
     pub mem: &'a mut View,
     /// Offset of the activation's frame in each lane's local memory.
     pub frame: u32,
-    /// The running lanes; when it stops, those that run then.
+    /// In: the running lanes. Out: the lanes that run at the place where native code stopped.
     pub mask: LaneMask,
-    /// Whether native code itself left the frame as it is.
+    /// Whether the registers are unchanged since native code last stopped, so that their representation needs
+    /// no check.
     pub trusted: bool,
-    /// How many turns of loops may be taken.
-    pub turns: i64,
-    /// What is known of guest memory. When it stops, [`Reached::parked`] says which lanes have parted.
-    pub reached: &'a mut Reached,
+    /// How many loop iterations native code may execute before it yields.
+    pub fuel: i64,
+    /// Cached bounds of guest memory. When native code stops, [`NativeCache::pending`] lists the diverged
+    /// lanes.
+    pub cache: &'a mut NativeCache,
     /// Instructions that the warp executed.
     pub steps: u64,
-    /// The same, counted for each lane.
+    /// Instructions that the warp executed, counted per lane.
     pub lane_steps: u64,
     /// Instructions executed by [`NativeCall::step`].
     pub fallbacks: u64,
-    /// What a step was at fault with.
+    /// The fault of a step.
     pub fault: Option<Box<Fault>>,
 }
 
 impl NativeCall<'_> {
-    /// Executes one instruction as the interpreter does, in the lanes of `mask`; its registers are in the frame. Whether it went well; if
-    /// not, [`NativeCall::fault`] has the fault.
+    /// Executes one instruction as the interpreter does, in the lanes of `mask`; its registers are in the
+    /// frame. Returns whether it succeeded; if not, [`NativeCall::fault`] holds the fault.
     pub fn step(&mut self, block: u32, index: u32, mask: LaneMask) -> bool {
         let function = self.code.functions.get(self.function as usize).and_then(Option::as_ref);
         let step = function.and_then(|f| f.blocks.get(block as usize)?.steps.get(index as usize));
@@ -122,28 +131,28 @@ impl NativeCall<'_> {
 /// Why native code stopped.
 #[derive(Debug)]
 pub enum NativeStop {
-    /// All lanes that ran have exited.
+    /// All running lanes have exited.
     Finished,
-    /// Before that block: it has taken its turns.
+    /// At the start of a block: the fuel is used up.
     Yield {
         /// The block.
         block: u32,
     },
-    /// Before the terminator of that block.
+    /// Before the terminator of a block.
     Terminator {
         /// The block.
         block: u32,
     },
-    /// Before an instruction of that block.
+    /// Before an instruction of a block.
     Before {
         /// The block.
         block: u32,
         /// The instruction.
         index: u32,
     },
-    /// Before the block that it was to begin with: nothing has happened.
+    /// At the start block: nothing was executed.
     Declined,
-    /// A lane is at fault at that instruction.
+    /// An instruction faulted in some lane.
     Fault {
         /// The block.
         block: u32,
@@ -152,38 +161,33 @@ pub enum NativeStop {
     },
 }
 
-/// Windows of a warp, as addresses of the process.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Windows {
-    /// Shared memory of the CTA: address and bytes.
-    pub shared: (u64, u64),
-    /// Parameters: address and bytes.
-    pub params: (u64, u64),
-    /// Local memory: address of lane 0's, distance from lane to lane, and bytes in use of each lane's.
-    pub local: (u64, u64, u64),
-}
-
-/// What native code found out about guest memory, kept by an OS thread from warp to warp.
+/// State that native code keeps on an OS thread from call to call: cached bounds, register transfers, pending
+/// reductions.
 #[derive(Debug, Default)]
-pub struct Reached {
-    /// [`Memory::frees`](crate::mem::Memory::frees) when it did.
+pub struct NativeCache {
+    /// [`Memory::frees`](crate::mem::Memory::frees) when the bounds were found. If it differs, the bounds are
+    /// stale.
     pub frees: u64,
-    /// By site: the first address, and how many addresses an access may begin at.
-    pub windows: Vec<[u64; 2]>,
-    /// Lanes that have parted when native code stopped: the block where they go on, and which.
-    pub parked: Vec<[u32; 2]>,
-    /// Room for registers that native code takes and leaves.
+    /// By access site: the first address, and the number of addresses at which an access may begin.
+    pub bounds: Vec<[u64; 2]>,
+    /// Diverged lanes when native code stopped: the block at which they resume, and their mask.
+    pub pending: Vec<[u32; 2]>,
+    /// Buffer for registers that pass between the frame and native code in another representation than the
+    /// register file's.
     pub room: Vec<Line>,
-    /// Where native code keeps sums back while it runs, by address; else all zeros, or nothing.
+    /// Table of pending reductions by address. All zeros outside of native code; empty if the code defers no
+    /// reductions.
     pub table: Vec<[u64; 2]>,
-    /// By site, where there is such a table: the bytes of its window, and whether sums that are kept back go there.
+    /// By access site, if there is such a table: the bytes of the cached bounds, and whether deferred
+    /// reductions go there.
     pub spans: Vec<(Reach, bool)>,
-    /// Whether sums that are kept back and other accesses have had windows with bytes in common.
+    /// Whether the bounds of a deferred reduction and of another access have overlapped.
     pub mixed: bool,
 }
 
-impl Reached {
-    /// Notes the bytes of a site's window; whether sums and other accesses have had any in common.
+impl NativeCache {
+    /// Records the bytes of a site's bounds. Returns whether bounds of deferred reductions and of other
+    /// accesses have overlapped.
     pub fn note(&mut self, site: u32, (start, bytes): Reach, sums: bool) -> bool {
         let site = site as usize;
         if self.spans.len() <= site {
@@ -199,21 +203,19 @@ impl Reached {
     }
 }
 
-/// A range that a warp may reach: its first address, and its bytes.
-pub type Reach = (u64, u64);
-
 /// Thread numbers of a warp: x, y, z of each lane.
 pub type TidTable = [Lane<u32>; 3];
 
-/// Where a warp of a CTA is that runs in native code.
+/// State of a warp, or coarse warp, of a CTA that runs in native code.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Slot {
-    /// Address of its lane 0's local memory.
+    /// Address of the local memory of lane 0.
     pub local: u64,
     /// [`WarpState::clock`], where the kernel may read it.
     pub clock: u64,
-    /// Where it begins or goes on: a block, or behind those as [`CtaCode::state`] says.
+    /// Where the warp resumes: a block, or one of the values behind the blocks, as [`CtaCode::state`] decodes
+    /// it.
     pub state: u32,
     /// Lanes that have not exited.
     pub live: u32,
@@ -221,65 +223,67 @@ pub struct Slot {
     pub carry: u32,
 }
 
-/// What a slot's state means.
+/// The decoded state of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlotState {
-    /// At a block, with its registers in the frame.
+    /// At the start of a block; its registers are in the register file.
     Block(u32),
-    /// Not begun.
-    Fresh,
+    /// The warp has not started.
+    NotStarted,
     /// All its lanes have exited.
     Exited,
-    /// It waits at a barrier: index of [`CtaCode::barriers`].
+    /// The warp waits at a barrier: index of [`CtaCode::barriers`].
     Waits(usize),
 }
 
-/// How a CTA is handed over.
+/// How native code runs a CTA warp by warp.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CtaCode {
-    /// What each warp may keep, in bytes; a multiple of 64.
+    /// Size of the save area of each warp in bytes; a multiple of 64.
     pub bytes: u32,
-    /// Barriers at which warps wait.
-    pub barriers: Vec<Behind>,
+    /// Barriers at which warps wait, with the registers that they save there.
+    pub barriers: Vec<SuspendPoint>,
 }
 
-/// What a warp keeps at a barrier, or a team between two turns of a loop.
+/// The saved state of a warp at a barrier, or of a coarse warp between two iterations of a loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Behind {
-    /// The block that ends with the barrier; the loop's header.
+pub struct SuspendPoint {
+    /// The block that ends with the barrier, or the loop header.
     pub block: u32,
-    /// Number of the barrier; `None`: a loop.
+    /// Number of the barrier; `None` for a loop.
     pub id: Option<u32>,
-    /// Registers that live across it.
-    pub kept: Vec<Kept>,
+    /// Registers that are live across it.
+    pub kept: Vec<SavedReg>,
 }
 
-/// How a CTA is handed over whose warps run in teams: several warps as if they were one, with all their lanes.
+/// How native code runs a CTA in coarse warps. A coarse warp is several warps that execute as one warp with
+/// more lanes.
 ///
-/// What a team keeps begins with masks, a word for each of its warps: the lanes that have not exited; where it leaves, then the running
-/// lanes. Those that have parted stand where [`Leave::left`] says.
+/// The save area of a coarse warp begins with lane masks, one word per warp: first the lanes that have not
+/// exited; at a side exit, also the running lanes. The masks of diverged lanes are where [`SideExit::left`]
+/// says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TeamCode {
-    /// Warps of a team; a divisor of the CTA's.
+pub struct CoarseCode {
+    /// Warps per coarse warp; divides the number of warps of the CTA.
     pub warps: u32,
-    /// Slots and barriers, as of warps.
+    /// Slots and barriers, as for single warps.
     pub cta: CtaCode,
-    /// Where a team falls apart into warps.
-    pub leaves: Vec<Leave>,
+    /// The places where a coarse warp splits into its warps.
+    pub leaves: Vec<SideExit>,
 }
 
-/// A place where a team falls apart.
+/// A place where a coarse warp splits into its warps.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Leave {
+pub struct SideExit {
     /// The place of the running lanes.
-    pub place: LeavePlace,
-    /// What the lanes hold.
-    pub left: Leaving,
+    pub place: ExitPlace,
+    /// Where the values of the registers are.
+    pub left: ExitState,
 }
 
-/// Where running lanes are.
+/// The place of the running lanes at a side exit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LeavePlace {
+pub enum ExitPlace {
     /// As [`NativeStop::Yield`].
     Yield {
         /// The block.
@@ -299,37 +303,37 @@ pub enum LeavePlace {
     },
 }
 
-impl LeavePlace {
-    /// As a reason why a warp stops.
+impl ExitPlace {
+    /// The equivalent reason to stop a single warp.
     pub fn stop(self) -> NativeStop {
         match self {
-            LeavePlace::Yield { block } => NativeStop::Yield { block },
-            LeavePlace::Terminator { block } => NativeStop::Terminator { block },
-            LeavePlace::Before { block, index } => NativeStop::Before { block, index },
+            ExitPlace::Yield { block } => NativeStop::Yield { block },
+            ExitPlace::Terminator { block } => NativeStop::Terminator { block },
+            ExitPlace::Before { block, index } => NativeStop::Before { block, index },
         }
     }
 }
 
 impl CtaCode {
-    /// The state of a warp of a function of so many blocks that has not begun.
-    pub fn fresh(blocks: usize) -> u32 {
+    /// The slot state of a warp that has not started, in a function of `blocks` blocks.
+    pub fn not_started(blocks: usize) -> u32 {
         blocks as u32
     }
 
-    /// What a state means, in a function of so many blocks.
+    /// Decodes a slot state, in a function of `blocks` blocks.
     pub fn state(state: u32, blocks: usize) -> SlotState {
         match (state as usize).checked_sub(blocks) {
             None => SlotState::Block(state),
-            Some(0) => SlotState::Fresh,
+            Some(0) => SlotState::NotStarted,
             Some(1) => SlotState::Exited,
             Some(at) => SlotState::Waits(at - 2),
         }
     }
 }
 
-/// A CTA, handed to native code.
+/// A request to run a CTA.
 pub struct CtaCall<'a> {
-    /// Bound code, for what has no native code.
+    /// Bound code, for instructions without native code.
     pub code: &'a Code,
     /// The kernel.
     pub function: u32,
@@ -337,54 +341,54 @@ pub struct CtaCall<'a> {
     pub ctaid: [u32; 3],
     /// `%smid`
     pub smid: u32,
-    /// Facts about the launch.
+    /// Shape of the launch.
     pub grid: &'a GridShape,
-    /// Where each warp is.
+    /// One slot per warp or coarse warp.
     pub slots: &'a mut [Slot],
-    /// What each warp keeps.
+    /// Save areas of the warps or coarse warps.
     pub kept: &'a mut [Line],
-    /// Registers of the running warp, where it needs a frame.
+    /// Registers of the running warp, where it needs the register file.
     pub regs: &'a mut Registers,
-    /// Its warps, for what the interpreter's steps need.
+    /// The frames of the warps, for steps of the interpreter.
     pub(crate) warps: &'a mut [WarpFrame],
-    /// Warps whose state is that of this CTA.
+    /// Warps whose frame state was initialised for this CTA, as a bit mask.
     pub(crate) touched: &'a mut u32,
-    /// What is known of guest memory; see [`NativeCall::reached`].
-    pub reached: &'a mut Reached,
-    /// CTAs that follow; see [`CtaCall::follow`].
-    pub(crate) portion: Portion<'a>,
-    /// The warp whose turn it is.
+    /// Cached bounds of guest memory; see [`NativeCall::cache`].
+    pub cache: &'a mut NativeCache,
+    /// The CTAs that may run in the same call; see [`CtaCall::next_cta`].
+    pub(crate) batch: CtaBatch<'a>,
+    /// The warp to run, or coarse warp.
     pub warp: u32,
-    /// How many warps have exited, and which barriers the others wait at, as native code counts.
+    /// Barrier state of native code: how many warps have exited, and the barriers at which the others wait.
     pub round: [u32; 2],
-    /// See [`NativeCall::turns`].
-    pub turns: i64,
-    /// When it stops: the running lanes.
+    /// See [`NativeCall::fuel`].
+    pub fuel: i64,
+    /// Out: the running lanes.
     pub mask: LaneMask,
-    /// When it stops: the lanes of the warp that have not exited.
+    /// Out: the lanes of the warp that have not exited.
     pub live: LaneMask,
     /// Instructions that warps executed.
     pub steps: u64,
-    /// The same, counted for each lane.
+    /// Instructions that warps executed, counted per lane.
     pub lane_steps: u64,
     /// Instructions executed by [`CtaCall::step`].
     pub fallbacks: u64,
-    /// What a step was at fault with.
+    /// The fault of a step.
     pub fault: Option<Box<Fault>>,
 }
 
 impl CtaCall<'_> {
-    /// Guest memory, as any warp of the CTA reaches it outside of local memory.
+    /// Guest memory as all warps of the CTA see it, which excludes local memory.
     pub fn view(&mut self) -> &mut View {
         &mut self.warps[0].view
     }
 
-    /// The same, and what is known of it.
-    pub fn memory(&mut self) -> (&mut View, &mut Reached) {
-        (&mut self.warps[0].view, self.reached)
+    /// Guest memory and its cached bounds.
+    pub fn memory(&mut self) -> (&mut View, &mut NativeCache) {
+        (&mut self.warps[0].view, self.cache)
     }
 
-    /// As [`NativeCall::step`], for a warp.
+    /// As [`NativeCall::step`], for one warp of the CTA.
     pub fn step(&mut self, warp: u32, block: u32, index: u32, mask: LaneMask) -> bool {
         let function = self.code.functions.get(self.function as usize).and_then(Option::as_ref);
         let step = function.and_then(|f| f.blocks.get(block as usize)?.steps.get(index as usize));
@@ -418,12 +422,12 @@ impl CtaCall<'_> {
 pub enum CtaStop {
     /// All threads have exited.
     Finished,
-    /// The warp whose turn it is stopped; its registers are in the frame.
+    /// The current warp stopped; its registers are in the register file.
     Warp(NativeStop),
-    /// Its warps wait at different barriers.
-    Apart,
-    /// The team whose turn it is has used its turns of loops up; its slot says where it is.
-    Turn,
-    /// The team whose turn it is falls apart: index of [`TeamCode::leaves`].
-    Left(u32),
+    /// The warps wait at different barriers.
+    BarrierMismatch,
+    /// The current coarse warp has used up its fuel; its slot says where it resumes.
+    OutOfFuel,
+    /// The current coarse warp takes a side exit: index of [`CoarseCode::leaves`].
+    SideExit(u32),
 }

@@ -3,7 +3,8 @@
 //! The argument buffer holds the promoted arguments one after another, each aligned to its own size: 4 bytes for `int`, 8 for
 //! `long` (on a 64-bit target), `long long`, `double`; pointers have the width of addresses.
 //!
-//! Invariant: reads only memory that the lane may read; a malformed format is printed unchanged, as CUDA does.
+//! Invariant: reads only memory that the lane may read. A malformed conversion is printed unchanged, as CUDA
+//! does.
 
 use crate::mem::View;
 use crate::trap::{Fault, FaultKind};
@@ -12,34 +13,34 @@ use ptx::isa::Space;
 #[cfg(test)]
 mod tests;
 
-/// Widths and precisions beyond this are cut, so that a format cannot ask for gigabytes.
+/// The largest width and precision, so that a format cannot request gigabytes.
 const WIDTH_LIMIT: usize = 4096;
 
-/// Arguments that a call takes, as CUDA's does; a conversion beyond them is printed as it stands.
+/// The most arguments of a call, as in CUDA; a conversion beyond them is printed unchanged.
 const ARGUMENTS: u32 = 32;
 
-/// Bytes of text after which the limits of the launch are checked: one call can print for seconds.
+/// Bytes of output between two checks of the launch's limits, because one call can print for seconds.
 const ASK: usize = 64 << 10;
 
-/// How much may be printed.
+/// The limits of a call.
 pub(crate) struct Room<'a> {
-    /// Bytes of text that are kept.
+    /// Bytes of output to keep.
     pub(crate) bytes: usize,
-    /// Why the launch is to stop now.
+    /// The reason to stop the launch now, if any.
     pub(crate) stop: &'a dyn Fn() -> Option<FaultKind>,
 }
 
-/// What was printed.
+/// The result of a call.
 pub(crate) struct Written {
     /// The text.
     pub(crate) text: Vec<u8>,
-    /// Bytes of text that there was no room for.
+    /// Bytes of output beyond the limit.
     pub(crate) dropped: u64,
-    /// Arguments used: the result of CUDA's `printf`.
+    /// Arguments that were used: the result of CUDA's `printf`.
     pub(crate) arguments: u32,
 }
 
-/// One conversion.
+/// A parsed conversion specification.
 #[derive(Clone, Copy, Default)]
 struct Spec {
     left: bool,
@@ -60,7 +61,8 @@ struct Arguments<'a> {
 
 impl Arguments<'_> {
     fn next(&mut self, bytes: u64) -> Result<u64, Box<Fault>> {
-        // Sizes are powers of two. At the top of the address space the last such place is read, which is a fault.
+        // Sizes are powers of two. Near the end of the address space the address saturates, and the read is a
+        // fault.
         self.at = self.at.saturating_add(bytes - 1) & !(bytes - 1);
         let raw = self.view.read_bytes(Space::Generic, self.lane, self.at, bytes)?;
         self.at = self.at.saturating_add(bytes);
@@ -69,10 +71,11 @@ impl Arguments<'_> {
     }
 }
 
-/// Formats for one lane. `values` is the generic address of the argument buffer, `pointer` the width of a pointer.
+/// Formats for one lane. `values` is the generic address of the argument buffer, and the width of a pointer
+/// in bytes.
 ///
 /// # Errors
-/// Faults of reading the arguments, and of a launch that is to stop.
+/// A fault of reading the arguments, or of a launch that must stop.
 pub(crate) fn format(
     view: &mut View,
     lane: usize,
@@ -121,7 +124,7 @@ pub(crate) fn format(
 /// The text of a conversion, and the rest of the format.
 type Piece<'f> = (Vec<u8>, &'f [u8]);
 
-/// The conversion that starts after a `%`, and what follows it; `None` where it is not one.
+/// Formats the conversion after a `%`; also returns the rest of the format. `None` if it is malformed.
 fn conversion<'f>(
     args: &mut Arguments<'_>,
     format: &'f [u8],
@@ -185,12 +188,12 @@ fn conversion<'f>(
                 b'X' => (format!("{value:X}"), "0X"),
                 _ => (format!("{value:o}"), "0"),
             };
-            // The octal prefix makes the first digit a zero, also where there is no digit.
+            // The octal prefix makes the first digit a zero, also for an empty number.
             let prefix = if spec.alternate && (value != 0 || *kind == b'o') { prefix } else { "" };
             integer(&spec, false, &digits, prefix, false)
         }
         b'p' => match args.next(pointer)? {
-            // As the C library of Linux writes it.
+            // As glibc prints it.
             0 => pad(&spec, "", b"(nil)", false),
             address => pad(&spec, "", format!("0x{address:x}").as_bytes(), false),
         },
@@ -223,7 +226,7 @@ fn digits(format: &[u8], at: &mut usize) -> usize {
     value
 }
 
-/// Pads to the width: blanks, or zeroes between sign and digits.
+/// Pads to the width: with blanks, or with zeros between sign and digits.
 fn pad(spec: &Spec, sign: &str, body: &[u8], zeroes: bool) -> Vec<u8> {
     let missing = spec.width.saturating_sub(sign.len() + body.len());
     let mut text = Vec::new();
@@ -256,7 +259,7 @@ fn integer(spec: &Spec, negative: bool, digits: &str, prefix: &str, signed: bool
         Some(precision) => format!("{}{digits}", "0".repeat(precision.saturating_sub(digits.len()))),
         None => digits.to_owned(),
     };
-    // The octal prefix is a digit: it is not doubled.
+    // The octal prefix is a digit and is not doubled.
     let prefix = if prefix == "0" && digits.starts_with('0') { "" } else { prefix };
     let sign = if signed { sign(spec, negative) } else { "" };
     pad(spec, &format!("{sign}{prefix}"), digits.as_bytes(), spec.zero && spec.precision.is_none())
@@ -278,7 +281,7 @@ fn float(spec: &Spec, kind: u8, value: f64) -> Vec<u8> {
         _ => hexadecimal(spec, magnitude),
     };
     let (sign, body) = match body.strip_prefix("0x") {
-        // The prefix stays before padding zeroes.
+        // The prefix precedes the padding zeros.
         Some(digits) => (format!("{sign}0x"), digits.to_owned()),
         None => (sign.to_owned(), body),
     };
@@ -300,7 +303,7 @@ fn exponent(spec: &Spec, value: f64, precision: usize) -> String {
     format!("{}e{sign}{power:0>2}", with_point(spec, mantissa.to_owned()))
 }
 
-/// `%g`: `%e` where the exponent is below -4 or not below the precision, else `%f`; without trailing zeroes.
+/// `%g`: `%e` if the exponent is below -4 or at least the precision, else `%f`; without trailing zeros.
 fn general(spec: &Spec, value: f64) -> String {
     let precision = spec.precision.unwrap_or(6).max(1);
     let scientific = format!("{value:.*e}", precision - 1);
@@ -336,7 +339,7 @@ fn hexadecimal(spec: &Spec, value: f64) -> String {
     if let Some(precision) = spec.precision
         && precision < 13
     {
-        // Round half to even at the last digit that stays.
+        // Rounds half to even at the last remaining digit.
         let drop = 4 * (13 - precision as u32);
         let whole = lead << 52 | mantissa;
         let (kept, lost, half) = (whole >> drop, whole & ((1 << drop) - 1), 1u64 << (drop - 1));

@@ -1,4 +1,4 @@
-//! Bound code by hand, for tests of the machine that need no front end.
+//! Bound code made by hand, for tests of the machine without a front end.
 //!
 //! Invariant: spans of block `n` and of its steps point at line `n + 1` of [`SOURCE`], so reports can be checked.
 
@@ -61,7 +61,7 @@ pub(crate) fn tid(exec: &Exec<'_>, lane: usize) -> u32 {
     x + nx * (y + ny * z)
 }
 
-/// Number of the thread in the grid (one-dimensional grids).
+/// Number of the thread in a one-dimensional grid.
 pub(crate) fn gtid(exec: &Exec<'_>, lane: usize) -> u32 {
     exec.warp.ctaid[0] * exec.warp.grid.threads() + tid(exec, lane)
 }
@@ -94,7 +94,7 @@ pub(crate) fn load(
     })
 }
 
-/// `atom`: `r32[dst] = [base + 4 * index(lane)]`, replaced by `f(exec's lane value r32[src], old)`.
+/// `atom`: `r32[dst] = [base + 4 * index(lane)]`, replaced by `f(r32[src] of the lane, old)`.
 pub(crate) fn atom(
     space: Space,
     base: u64,
@@ -136,7 +136,7 @@ pub(crate) fn branch(cond: Guard, then: u32, els: u32) -> Term {
     Term::Branch { cond, then: BlockId(then), els: BlockId(els) }
 }
 
-/// A barrier without count, `.aligned`.
+/// An `.aligned` barrier without a thread count.
 pub(crate) fn bar_sync(id: u32, next: u32) -> Term {
     barrier(BarrierKind::Sync, true, Value32::Imm(id), None, next)
 }
@@ -172,7 +172,7 @@ pub(crate) fn bar_red(
     }))
 }
 
-/// A warp-synchronous sum: each member gets the sum of the members' `r32[src]` in `r32[dst]`.
+/// A warp-synchronous sum: each member gets the sum of all members' `r32[src]` in `r32[dst]`.
 pub(crate) fn sum_sync(members: Value32, src: usize, dst: usize, next: u32) -> Term {
     Term::WarpSync(Box::new(WarpSync {
         key: "sum.sync".to_owned(),
@@ -207,7 +207,7 @@ pub(crate) fn block(steps: Vec<Step>, term: Term) -> Block {
     Block { steps, term, span: Span::default(), loc: None }
 }
 
-/// A kernel or a function, with 16 registers of each class.
+/// A kernel with 16 registers of each class.
 pub(crate) fn function(name: &str, mut blocks: Vec<Block>) -> Function {
     for (index, block) in blocks.iter_mut().enumerate() {
         let start = 8 * (index as u32).min(15);
@@ -259,7 +259,7 @@ impl Machine {
             seed: 0,
             shared: 0,
             stack: 0,
-            // No test needs more; a machine that hangs fails instead.
+            // More than any test needs; a machine that hangs fails the test.
             max_steps: Some(200_000_000),
             params: (0, 0),
         }
@@ -319,11 +319,11 @@ impl Machine {
             trace: None,
             progress: None,
             output_limit: 1 << 20,
-            rooms: Arc::default(),
+            cta_cache: Arc::default(),
         })
     }
 
-    /// Runs, and fails the test if there is a trap.
+    /// Runs a launch; a trap fails the test.
     pub(crate) fn finish(&self, code: &Arc<Code>, grid: u32, block: u32) -> Outcome {
         let outcome = self.run(code, grid, block);
         assert!(outcome.error.is_none());
@@ -335,5 +335,5 @@ impl Machine {
     }
 }
 
-/// Number of lanes, as a word.
+/// The number of lanes, as a word.
 pub(crate) const WARP: u32 = LANES as u32;

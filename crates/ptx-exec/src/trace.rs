@@ -1,19 +1,20 @@
-//! Following one thread: each instruction that it executes, with the registers of it, as the launch runs.
+//! Traces one thread: each instruction that it executes, with the thread's registers, while the launch runs.
 //!
-//! Invariant: a trace changes nothing of what a launch does, save its time. Only the interpreter is traced: native code has no
-//! instructions of the text left. Calls come in the order in which the thread executes; they come from the OS thread that runs it.
+//! Invariant: a trace changes only the time of a launch. Only instructions in the interpreter are recorded, because
+//! native code has no single instructions. Records arrive in the order of execution, on the OS thread that runs the
+//! CTA.
 
+use crate::fault_context::LaneRegisters;
 use crate::lanes::Registers;
 use crate::warp::WarpState;
-use crate::whereabouts::LaneRegisters;
 use ptx::Span;
 use ptx::ir::Program;
 use std::sync::Arc;
 
-/// Who gets the instructions.
+/// Receives the records.
 type Sink = dyn Fn(&Traced<'_>) + Send + Sync;
 
-/// The thread that is followed, and who gets its instructions.
+/// The thread to trace, and the receiver of the records.
 #[derive(Clone)]
 pub struct Trace {
     ctaid: [u32; 3],
@@ -21,25 +22,25 @@ pub struct Trace {
     sink: Arc<Sink>,
 }
 
-/// An instruction that the thread has executed.
+/// An instruction that the thread has reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Traced<'a> {
     /// Name of the PTX source.
     pub file: &'a str,
     /// Line in the PTX text, from 1.
     pub line: u32,
-    /// The function that runs.
+    /// The function that contains it.
     pub function: &'a str,
-    /// The instruction as written.
+    /// The instruction's text.
     pub instruction: &'a str,
-    /// Whether its guard let it execute.
+    /// Whether its guard was true.
     pub executed: bool,
-    /// The registers that it names, with their values after it, as hexadecimal bits.
+    /// The registers that it names, with their values after it, in hexadecimal.
     pub registers: Vec<(String, String)>,
 }
 
 impl Trace {
-    /// Follows the thread with these `%ctaid` and `%tid`.
+    /// Traces the thread with this `%ctaid` and `%tid`.
     pub fn new(ctaid: [u32; 3], tid: [u32; 3], sink: impl Fn(&Traced<'_>) + Send + Sync + 'static) -> Self {
         Self { ctaid, tid, sink: Arc::new(sink) }
     }
@@ -51,14 +52,14 @@ impl std::fmt::Debug for Trace {
     }
 }
 
-/// A trace of a launch of a program.
+/// The trace of a launch.
 pub(crate) struct Tracing {
     pub(crate) trace: Trace,
     pub(crate) program: Arc<Program>,
 }
 
 impl Tracing {
-    /// The lane of the thread in a warp, if it is there.
+    /// The lane of the thread, if it belongs to this warp.
     pub(crate) fn lane_in(&self, warp: &WarpState) -> Option<usize> {
         if warp.ctaid != self.trace.ctaid {
             return None;
@@ -67,7 +68,7 @@ impl Tracing {
             .find(|lane| warp.live >> lane & 1 != 0 && warp.tid_of(*lane) == self.trace.tid)
     }
 
-    /// Says that the thread has executed an instruction, or that its guard did not let it.
+    /// Records an instruction that the thread executed, or skipped because of its guard.
     #[cold]
     pub(crate) fn step(&self, function: u32, span: Span, registers: &Registers, lane: usize, executed: bool) {
         let source = &self.program.source;

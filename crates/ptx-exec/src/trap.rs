@@ -1,56 +1,58 @@
 //! Traps: the running program is at fault.
 //!
-//! A step reports a [`Fault`] (what happened, in which lane, at which address); the interpreter adds where it happened and
-//! makes a [`Trap`] of it. A trap stops the launch; the first one wins.
+//! A step reports a [`Fault`]: the kind, the lane and the address. The interpreter adds the place and makes a
+//! [`Trap`]. A trap stops the launch. If several warps trap, the first in their order is reported.
 
-/// What went wrong in a lane.
+/// The kind of a fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FaultKind {
-    /// An access outside every allocation that this space may reach.
+    /// An access outside of every allocation that its state space may access.
     IllegalAddress,
-    /// An address that is not a multiple of the access size. PTX ISA §6.4.1 leaves it undefined; we trap.
+    /// An address that is not a multiple of the access size. PTX ISA §6.4.1 leaves the result undefined;
+    /// ptxvm traps.
     Misaligned,
     /// A store to read-only memory (`.const`, kernel parameters).
     ReadOnly,
     /// `trap`
     Trap,
-    /// `__assertfail`: the message, complete.
+    /// `__assertfail`, with its whole message.
     Assert(String),
-    /// An indirect call of something that is not a function, or not one that the call may reach.
+    /// An indirect call of an address that is no function, or of a function that is not in the call's target
+    /// list.
     BadCall,
-    /// `brx.idx` past the end of its list.
+    /// `brx.idx` with an index beyond its list.
     BadBranchIndex,
-    /// A barrier number or thread count that the manual does not allow, or barrier forms that do not mix.
+    /// An invalid barrier number or thread count, or incompatible forms at one barrier.
     BadBarrier(String),
     /// A warp-synchronous instruction executed by a lane that its member mask does not name.
     BadMemberMask,
-    /// An `.aligned` instruction of the warp that not all its lanes execute alike (`wmma`, `mma`).
+    /// An `.aligned` instruction of the warp (`wmma`, `mma`) that not all lanes execute alike.
     BadAligned(String),
-    /// Local memory of a thread is used up (deep recursion).
+    /// The local memory of a thread is used up, usually by deep recursion.
     StackOverflow,
-    /// Nothing that waits can ever go on; says who waits where.
+    /// All waiting warps wait for each other; says which warp waits where.
     Deadlock(String),
-    /// `--max-steps` was reached.
+    /// The limit of `--max-steps` was reached.
     StepLimit,
-    /// `--timeout` was reached.
+    /// The limit of `--timeout` was reached.
     TimeLimit,
     /// The host stopped the launch.
     Cancelled,
-    /// A texture, sampler or surface that is not bound, or not of the kind that the instruction needs; says which.
+    /// A texture, sampler or surface that is not bound or is of the wrong kind; says which.
     BadTexture(String),
     /// A `.trap` surface access out of bounds; says where.
     SurfaceBounds(String),
-    /// The instruction cannot do what was asked of it (a format string that is not readable, ...).
+    /// A request that the instruction does not support, such as an unreadable format string.
     Unsupported(String),
 }
 
 impl FaultKind {
-    /// Whether the program made it, at whatever speed it runs; not a limit of the launch.
+    /// Whether the program caused it, independent of speed: not a limit of the launch.
     pub(crate) fn is_of_program(&self) -> bool {
         !matches!(self, FaultKind::StepLimit | FaultKind::TimeLimit | FaultKind::Cancelled)
     }
 
-    /// A stable word for tools: `illegal_address`, `misaligned`, `deadlock`, ...
+    /// A stable identifier for tools: `illegal_address`, `misaligned`, `deadlock`, ...
     pub fn word(&self) -> &'static str {
         match self {
             FaultKind::IllegalAddress => "illegal_address",
@@ -75,18 +77,18 @@ impl FaultKind {
     }
 }
 
-/// A fault as a step sees it.
+/// A fault as a step reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// What happened.
+    /// The kind.
     pub kind: FaultKind,
-    /// The first lane that it happened to.
+    /// The first faulting lane.
     pub lane: u8,
     /// The access, for memory faults.
     pub access: Option<FaultAccess>,
 }
 
-/// The access behind a memory fault.
+/// The access that faulted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FaultAccess {
     /// Address in the instruction's space.
@@ -100,7 +102,7 @@ pub struct FaultAccess {
 }
 
 impl Fault {
-    /// A fault that is not about an access.
+    /// A fault without a memory access.
     pub fn new(kind: FaultKind, lane: usize) -> Box<Self> {
         Box::new(Self { kind, lane: lane as u8, access: None })
     }
@@ -109,37 +111,37 @@ impl Fault {
 /// A trap with its full context.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trap {
-    /// What happened.
+    /// The kind of fault.
     pub kind: FaultKind,
     /// The access, for memory faults.
     pub access: Option<FaultAccess>,
     /// The kernel that was launched.
     pub kernel: String,
-    /// The function that was running (the kernel, or what it called).
+    /// The function that contains the instruction: the kernel, or a function that it called.
     pub function: String,
     /// Name of the PTX source.
     pub file: String,
-    /// Line in the PTX text, from 1; 0 where no instruction is to blame.
+    /// Line in the PTX text, from 1; 0 if the trap belongs to no instruction.
     pub line: u32,
-    /// The instruction as written.
+    /// The instruction's text.
     pub instruction: String,
-    /// `.loc` in force: source file and line.
+    /// The `.loc` in force: source file and line.
     pub source: Option<(String, u32)>,
     /// `%ctaid`
     pub ctaid: [u32; 3],
-    /// `%tid` of the first lane that it happened to.
+    /// `%tid` of the first faulting lane.
     pub tid: [u32; 3],
-    /// Warp in the CTA and lane in the warp.
+    /// Warp in the CTA.
     pub warp: u32,
     /// Lane in the warp.
     pub lane: u8,
-    /// Prose about the nearest allocation, for memory faults: which, its range, how far away.
+    /// For memory faults, a description of the nearest allocation: name, range and distance.
     pub nearest: Option<String>,
-    /// Registers that the instruction reads, each with its value in the lane at fault, as hexadecimal bits.
+    /// Registers that the instruction reads, with their values in the faulting lane, in hexadecimal.
     pub registers: Vec<(String, String)>,
-    /// The line of the instruction in the PTX text and its neighbours, each with its number.
+    /// The line of the instruction in the PTX text and its neighbours, with line numbers.
     pub ptx: Vec<(u32, String)>,
-    /// Where the lanes of the CTA are, where a limit or the host stopped the launch.
+    /// Positions of the lanes of the CTA, if a limit or the host stopped the launch.
     pub lanes: Option<String>,
 }
 
@@ -151,7 +153,7 @@ impl std::fmt::Display for Trap {
             FaultKind::ReadOnly => "write to read-only memory".to_owned(),
             FaultKind::Trap => "`trap` was executed".to_owned(),
             FaultKind::Assert(message) => message.clone(),
-            FaultKind::BadCall => "indirect call of something that is no function it may reach".to_owned(),
+            FaultKind::BadCall => "indirect call of an address that is not a callable function".to_owned(),
             FaultKind::BadBranchIndex => "`brx.idx` past the end of its target list".to_owned(),
             FaultKind::BadBarrier(why) => format!("barrier misused: {why}"),
             FaultKind::BadMemberMask => "a lane outside its own member mask".to_owned(),

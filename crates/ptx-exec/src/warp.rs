@@ -1,31 +1,31 @@
-//! All state of a warp.
+//! The state of a warp besides registers and memory.
 //!
-//! [`WarpState`] is what a step sees of it besides registers and memory: who the threads are, carry flags, clocks.
+//! [`WarpState`] is the part of it that a step sees: thread numbers, carry flags, clock.
 //!
-//! Invariant: bit *i* of every mask belongs to lane *i*; lanes that do not exist (the last warp of a CTA may be partial) or have
-//! exited are never in the mask of a step.
+//! Invariant: bit *i* of every mask belongs to lane *i*. Lanes that do not exist, because the last warp of a
+//! CTA can be partial, and lanes that have exited are never in the mask of a step.
 
 use crate::lanes::{LANES, Lane, LaneMask};
 
 /// How often each of the events 0 to 15 was triggered. PTX ISA §9.7.17.3.
 pub type EventCounts = [u64; 16];
 
-/// Facts about the launch, the same for all its warps. PTX ISA ch. 10.
+/// The shape and identity of a launch, common to all its warps. PTX ISA ch. 10.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GridShape {
     /// `%ntid`: threads of a CTA in each dimension.
     pub ntid: [u32; 3],
     /// `%nctaid`: CTAs in each dimension.
     pub nctaid: [u32; 3],
-    /// `%gridid`: a number of its own for each launch.
+    /// `%gridid`: a unique number of the launch.
     pub gridid: u64,
-    /// `%globaltimer` where the launch begins.
+    /// `%globaltimer` at the start of the launch.
     pub began: u64,
-    /// `%nsmid`: how many values `%smid` has (the OS threads of the launch).
+    /// `%nsmid`: the number of values of `%smid`, which is the number of OS threads of the launch.
     pub nsmid: u32,
     /// `%dynamic_smem_size` in bytes.
     pub dynamic_shared: u32,
-    /// `%total_smem_size` in bytes: static and dynamic, in the target's units.
+    /// `%total_smem_size` in bytes: static and dynamic, rounded up to the target's allocation unit.
     pub total_shared: u32,
     /// `%envreg0` to `%envreg31`.
     pub envreg: [u32; 32],
@@ -43,10 +43,10 @@ impl GridShape {
     }
 }
 
-/// State of a warp that outlives an activation.
+/// The state of a warp that is not part of an activation.
 #[derive(Clone, Debug)]
 pub struct WarpState {
-    /// Facts about the launch.
+    /// Shape of the launch.
     pub grid: std::sync::Arc<GridShape>,
     /// `%tid.x`, `%tid.y`, `%tid.z` of each lane.
     pub tid: [Lane<u32>; 3],
@@ -54,22 +54,23 @@ pub struct WarpState {
     pub ctaid: [u32; 3],
     /// `%warpid`: the warp's number in its CTA.
     pub warpid: u32,
-    /// `%smid`: the OS thread that runs it.
+    /// `%smid`: the number of the OS thread that runs the warp.
     pub smid: u32,
     /// Lanes that exist and have not exited.
     pub live: LaneMask,
     /// The carry flag of each lane: `CC.CF`.
     pub carry: LaneMask,
-    /// Instructions that the warp has executed, those of the running block included, and nanoseconds that it has slept.
+    /// Instructions that the warp has executed, including those of the running block, plus nanoseconds that
+    /// it has slept.
     pub clock: u64,
-    /// A step asks the scheduler to run somebody else after this block.
+    /// Set by a step to request that the scheduler runs another warp after this block.
     pub(crate) wants_yield: bool,
-    /// Events that `pmevent` triggered and nobody has taken yet; `None` where there are none, as almost always.
+    /// Events that `pmevent` triggered since they were last collected; usually `None`.
     pub(crate) events: Option<Box<EventCounts>>,
 }
 
 impl WarpState {
-    /// Warp `warpid` of the CTA `ctaid`, with all its threads live and its clock at zero.
+    /// Warp `warpid` of CTA `ctaid`, with all its threads live and its clock at zero.
     pub fn new(grid: std::sync::Arc<GridShape>, ctaid: [u32; 3], warpid: u32) -> Self {
         let mut state = Self {
             grid,
@@ -87,7 +88,7 @@ impl WarpState {
         state
     }
 
-    /// Makes it that warp, as [`WarpState::new`].
+    /// Resets the state to that of [`WarpState::new`].
     pub(crate) fn start(&mut self, ctaid: [u32; 3], warpid: u32) {
         let [nx, ny, _] = self.grid.ntid;
         let count = self.grid.threads();
@@ -107,12 +108,14 @@ impl WarpState {
         self.events = None;
     }
 
-    /// `%clock64`: instructions that the warp has executed, the one included that reads it, behind which its block has so many more.
+    /// `%clock64`: instructions that the warp has executed, including the instruction that reads the clock.
+    /// `behind` is the number of instructions after it in its block, which the clock already counts.
     pub fn read_clock(&self, behind: u64) -> u64 {
         self.clock.saturating_sub(behind)
     }
 
-    /// `%globaltimer`: when the launch began, and the clock, one nanosecond a tick. It is no clock of the wall, so that runs can be repeated.
+    /// `%globaltimer`: the start time of the launch plus the clock, one nanosecond per tick. It is not
+    /// wall-clock time, so that runs are reproducible.
     pub fn read_globaltimer(&self, behind: u64) -> u64 {
         self.grid.began.wrapping_add(self.read_clock(behind))
     }
@@ -125,7 +128,7 @@ impl WarpState {
         }
     }
 
-    /// `nanosleep`: the clock moves on, and others run.
+    /// `nanosleep`: advances the clock, and lets other warps run.
     pub fn sleep(&mut self, nanoseconds: u32) {
         self.clock += u64::from(nanoseconds);
         self.wants_yield = true;

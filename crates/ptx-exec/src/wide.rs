@@ -1,24 +1,25 @@
-//! Lifts for a host with wider vectors than its architecture guarantees, and with fused multiply-add.
+//! Lifts for hosts with 256-bit vectors and fused multiply-add.
 //!
-//! A program for x86-64 may only assume vectors of 128 bits and no fused multiply-add; nearly every processor has more. The lifts
-//! here are those of [`crate::lift`], compiled once more for AVX2 and FMA. They are methods of [`Wide`], of which a value is had only where the
-//! processor offers both, and they are chosen when a step is bound, not when it runs.
+//! A program for x86-64 may assume only 128-bit vectors and no fused multiply-add, but nearly every processor
+//! has more. These are the lifts of [`crate::lift`], compiled again for AVX2 and FMA. They are methods of
+//! [`Wide`], which exists only if the processor has both features, and they are chosen when a step is bound.
 //!
-//! Invariant: the results are the same bits as without. A fused multiply-add is one IEEE operation, whether the processor or the C
-//! library does it; nothing else of what a meaning does depends on the width of vectors.
+//! Invariant: results are bit-identical to those of [`crate::lift`]. A fused multiply-add is one IEEE
+//! operation, in the processor and in the C library; nothing else depends on the vector width.
 //!
-//! What pays: fused multiply-add, which otherwise is a call for each lane, and long sequences on all lanes.
+//! They are worthwhile for fused multiply-add, which otherwise is a call per lane, and for long sequences on
+//! all lanes.
 
 use crate::bound::{Exec, StepFn, Stepped};
 use crate::lanes::{LANES, Lane, lanes_of};
 use crate::lift::{Inputs, One, Three, Two, Value, step1, step2, step3};
 
-/// Evidence that the processor has AVX2 and FMA.
+/// Proof that the processor has AVX2 and FMA.
 #[derive(Clone, Copy, Debug)]
 pub struct Wide(());
 
 impl Wide {
-    /// Of this processor, if it has them.
+    /// Detects the features of this processor.
     #[must_use]
     pub fn of_host() -> Option<Self> {
         #[cfg(target_arch = "x86_64")]
@@ -28,7 +29,7 @@ impl Wide {
         None
     }
 
-    /// `f`, compiled for the wider vectors where it is inlined.
+    /// Runs `f`, compiled for AVX2 and FMA where it is inlined.
     #[inline(always)]
     fn run<R>(self, f: impl FnOnce() -> R) -> R {
         #[cfg(target_arch = "x86_64")]
@@ -38,8 +39,8 @@ impl Wide {
         }
         #[cfg(target_arch = "x86_64")]
         {
-            // SAFETY: the processor has the features that the function is compiled for: `of_host`, which alone makes a
-            // `Wide`, asked it.
+            // SAFETY: the processor has AVX2 and FMA, because only `of_host` makes a `Wide`, after it has
+            // checked them.
             unsafe { compiled(f) }
         }
         #[cfg(not(target_arch = "x86_64"))]
@@ -73,8 +74,9 @@ impl Wide {
         Box::new(move |exec| self.run(|| step3(&o, exec, f)))
     }
 
-    /// `d = f(a)` in every lane, tried with `quick`, which says whether its result is certain; if one is not, the active lanes are
-    /// computed by `f`. Where both are certain they agree.
+    /// `d = f(a)` in every lane. First computes all lanes with `quick`, which also returns whether its result
+    /// is certain. If an active lane is uncertain, the active lanes are computed with `f`. Certain results
+    /// are equal to those of `f`.
     pub fn lift1_quick<A: Value, D: Value>(
         self,
         o: One<A::Slot, D::Slot>,

@@ -19,7 +19,8 @@ use ptx::analysis::calls::reads_clocks;
 use ptx_exec::lanes::{LANES, Lane, LaneMask, Registers};
 use ptx_exec::launch::Kernel;
 use ptx_exec::native::{
-    CtaCall, CtaCode, CtaStop, Line, Native, NativeCall, NativeStop, Reached, TeamCode, TidTable, Windows,
+    CoarseCode, CtaCall, CtaCode, CtaStop, Line, Native, NativeCache, NativeCall, NativeStop, TidTable,
+    Windows,
 };
 use ptx_exec::warp::GridShape;
 use std::collections::BTreeMap;
@@ -210,7 +211,7 @@ pub fn listing(
 struct Translated {
     module: crate::llvm::Module,
     emitted: Emitted,
-    team: TeamCode,
+    team: CoarseCode,
 }
 
 fn translate(session: &Session, kernel: &Kernel, ntid: [u32; 3], teams: Teams) -> Result<Translated, Error> {
@@ -270,9 +271,9 @@ fn translate(session: &Session, kernel: &Kernel, ntid: [u32; 3], teams: Teams) -
         }
         _ => codegen::emit(&module, "kernel", Input { windows, ..job }),
     };
-    let mut team = TeamCode::default();
+    let mut team = CoarseCode::default();
     if let Some(Emitted { windows, cta, leaves, postpones, .. }) = together {
-        team = TeamCode { warps: size, cta, leaves };
+        team = CoarseCode { warps: size, cta, leaves };
         // What the host is named for stands with the module.
         emitted.windows = emitted.windows.max(windows);
         emitted.postpones |= postpones;
@@ -344,8 +345,8 @@ impl Native for Compiled {
     }
 
     fn run(&self, call: &mut NativeCall<'_>) -> NativeStop {
-        self.ready(call.reached, call.mem.memory().frees());
-        if !self.take(call.block, call.regs, (call.mask, call.trusted), call.reached) {
+        self.ready(call.cache, call.mem.memory().frees());
+        if !self.take(call.block, call.regs, (call.mask, call.trusted), call.cache) {
             return NativeStop::Declined;
         }
         let Some(entry) = self.entry else { return NativeStop::Declined };
@@ -356,11 +357,11 @@ impl Native for Compiled {
             clock: &mut call.warp.clock,
             tid: call.warp.tid.as_ptr().cast(),
             offset: u64::from(call.frame),
-            turns: call.turns,
+            turns: call.fuel,
             mask: call.mask,
             live: call.warp.live,
             block: call.block,
-            ..frame(grid, windows, call.regs, call.reached)
+            ..frame(grid, windows, call.regs, call.cache)
         };
         frame.warp[0] = call.warp.warpid;
         frame.warp[2] = call.warp.smid;
@@ -372,12 +373,12 @@ impl Native for Compiled {
         let code = unsafe { entry(&raw mut frame) };
         settle(&mut frame);
         let User::Warp(call, _) = user else { return NativeStop::Declined };
-        (call.mask, call.warp.live, call.turns) = (frame.mask, frame.live, frame.turns);
+        (call.mask, call.warp.live, call.fuel) = (frame.mask, frame.live, frame.turns);
         (call.steps, call.lane_steps) = counted(&frame);
         if !self.clocks {
             call.warp.clock += call.steps;
         }
-        self.leave(frame.left, call.regs, frame.mask, call.reached);
+        self.leave(frame.left, call.regs, frame.mask, call.cache);
         stop(code)
     }
 
@@ -385,21 +386,21 @@ impl Native for Compiled {
         &self.made.cta
     }
 
-    fn team(&self) -> Option<&TeamCode> {
+    fn coarse(&self) -> Option<&CoarseCode> {
         self.team?;
         let [ran, left] = self.parts.each_ref().map(|count| count.load(Ordering::Relaxed));
         (left < COARSE_WARP_TRIAL_CTAS || left < ran / 4).then_some(&self.made.team)
     }
 
-    fn run_team(&self, call: &mut CtaCall<'_>) -> CtaStop {
-        let Some(entry) = self.team else { return CtaStop::Apart };
+    fn run_coarse(&self, call: &mut CtaCall<'_>) -> CtaStop {
+        let Some(entry) = self.team else { return CtaStop::BarrierMismatch };
         let frees = call.view().memory().frees();
-        self.ready(call.reached, frees);
+        self.ready(call.cache, frees);
         let windows = call.view().windows();
-        let TeamCode { warps, cta, .. } = &self.made.team;
+        let CoarseCode { warps, cta, .. } = &self.made.team;
         let teams = self.tids.len() / *warps as usize;
         if call.slots.len() != teams || call.kept.len() * 64 < teams * cta.bytes as usize {
-            return CtaStop::Apart;
+            return CtaStop::BarrierMismatch;
         }
         let mut frame = Frame {
             slots: call.slots.as_mut_ptr(),
@@ -410,8 +411,8 @@ impl Native for Compiled {
             warps: teams as u32,
             exited: call.round[0],
             waiting: call.round[1],
-            turns: call.turns,
-            ..frame(call.grid, windows, call.regs, call.reached)
+            turns: call.fuel,
+            ..frame(call.grid, windows, call.regs, call.cache)
         };
         frame.warp[0] = call.warp;
         frame.warp[2] = call.smid;
@@ -421,8 +422,8 @@ impl Native for Compiled {
         // SAFETY: as in `run`; there are a slot, thread numbers and room for what is kept for each of the teams that the code counts.
         let code = unsafe { entry(&raw mut frame) };
         settle(&mut frame);
-        let User::Cta(call, _) = user else { return CtaStop::Apart };
-        call.turns = frame.turns;
+        let User::Cta(call, _) = user else { return CtaStop::BarrierMismatch };
+        call.fuel = frame.turns;
         let (steps, lane_steps) = counted(&frame);
         (call.steps, call.lane_steps) = (call.steps + steps, call.lane_steps + lane_steps);
         (call.warp, call.round) = (frame.warp[0], [frame.exited, frame.waiting]);
@@ -431,34 +432,34 @@ impl Native for Compiled {
             c if c == Reason::Finished as u8 => {
                 // Where none has fallen apart, nobody asks.
                 if left.load(Ordering::Relaxed) > 0 {
-                    ran.fetch_add(1 + call.followed() as u32, Ordering::Relaxed);
+                    ran.fetch_add(1 + call.batched() as u32, Ordering::Relaxed);
                 }
                 CtaStop::Finished
             }
-            c if c == Reason::Turn as u8 => CtaStop::Turn,
+            c if c == Reason::Turn as u8 => CtaStop::OutOfFuel,
             c if c == Reason::Left as u8 => {
                 left.fetch_add(1, Ordering::Relaxed);
-                CtaStop::Left((code >> 32) as u32)
+                CtaStop::SideExit((code >> 32) as u32)
             }
-            _ => CtaStop::Apart,
+            _ => CtaStop::BarrierMismatch,
         }
     }
 
-    fn follows(&self) -> bool {
+    fn can_batch_ctas(&self) -> bool {
         self.made.fallbacks.is_empty()
     }
 
     fn run_cta(&self, call: &mut CtaCall<'_>) -> CtaStop {
         let Some(entry) = self.entry else { return CtaStop::Warp(NativeStop::Declined) };
         let frees = call.view().memory().frees();
-        self.ready(call.reached, frees);
+        self.ready(call.cache, frees);
         let windows = call.view().windows();
         let warps = self.tids.len();
         if call.slots.len() != warps || call.kept.len() * 64 < warps * self.made.cta.bytes as usize {
             return CtaStop::Warp(NativeStop::Declined);
         }
         if let Some(slot) = call.slots.get(call.warp as usize)
-            && !self.take(slot.state, call.regs, (slot.live, true), call.reached)
+            && !self.take(slot.state, call.regs, (slot.live, true), call.cache)
         {
             return CtaStop::Warp(NativeStop::Declined);
         }
@@ -470,8 +471,8 @@ impl Native for Compiled {
             warps: warps as u32,
             exited: call.round[0],
             waiting: call.round[1],
-            turns: call.turns,
-            ..frame(call.grid, windows, call.regs, call.reached)
+            turns: call.fuel,
+            ..frame(call.grid, windows, call.regs, call.cache)
         };
         frame.warp[0] = call.warp;
         frame.warp[2] = call.smid;
@@ -481,15 +482,15 @@ impl Native for Compiled {
         // SAFETY: as in `run`; there are a slot, thread numbers and room for what is kept for each of the warps that the code counts.
         let code = unsafe { entry(&raw mut frame) };
         settle(&mut frame);
-        let User::Cta(call, _) = user else { return CtaStop::Apart };
-        (call.mask, call.live, call.turns) = (frame.mask, frame.live, frame.turns);
+        let User::Cta(call, _) = user else { return CtaStop::BarrierMismatch };
+        (call.mask, call.live, call.fuel) = (frame.mask, frame.live, frame.turns);
         let (steps, lane_steps) = counted(&frame);
         (call.steps, call.lane_steps) = (call.steps + steps, call.lane_steps + lane_steps);
-        self.leave(frame.left, call.regs, frame.mask, call.reached);
+        self.leave(frame.left, call.regs, frame.mask, call.cache);
         (call.warp, call.round) = (frame.warp[0], [frame.exited, frame.waiting]);
         match code as u8 {
             c if c == Reason::Finished as u8 => CtaStop::Finished,
-            c if c == Reason::Apart as u8 => CtaStop::Apart,
+            c if c == Reason::Apart as u8 => CtaStop::BarrierMismatch,
             _ => CtaStop::Warp(stop(code)),
         }
     }
@@ -497,22 +498,22 @@ impl Native for Compiled {
 
 impl Compiled {
     /// Makes room for what native code notes, and forgets what no longer holds.
-    fn ready(&self, reached: &mut Reached, frees: u64) {
+    fn ready(&self, cache: &mut NativeCache, frees: u64) {
         let sites = self.made.windows as usize;
-        if reached.frees != frees || reached.windows.len() < sites {
-            reached.windows.clear();
-            reached.windows.resize(sites, [0, 0]);
-            reached.frees = frees;
-            reached.spans.clear();
-            reached.mixed = false;
+        if cache.frees != frees || cache.bounds.len() < sites {
+            cache.bounds.clear();
+            cache.bounds.resize(sites, [0, 0]);
+            cache.frees = frees;
+            cache.spans.clear();
+            cache.mixed = false;
         }
-        if self.made.postpones && reached.table.is_empty() {
-            reached.table.resize(reduction_buffer::ENTRIES as usize, [0, 0]);
+        if self.made.postpones && cache.table.is_empty() {
+            cache.table.resize(reduction_buffer::ENTRIES as usize, [0, 0]);
         }
-        reached.parked.clear();
+        cache.pending.clear();
         let lines = self.made.handed.lines as usize;
-        if reached.room.len() < lines {
-            reached.room.resize(lines, Line::default());
+        if cache.room.len() < lines {
+            cache.room.resize(lines, Line::default());
         }
     }
 
@@ -523,24 +524,24 @@ impl Compiled {
         block: u32,
         regs: &Registers,
         (mask, trusted): (LaneMask, bool),
-        reached: &mut Reached,
+        cache: &mut NativeCache,
     ) -> bool {
         let Some(entry) = self.entries.get(block as usize) else { return true };
         let entry = entry.and_then(|at| self.made.handed.entries.get(at as usize));
-        entry.is_some_and(|entry| entry.take(regs, mask, trusted, &mut reached.room))
+        entry.is_some_and(|entry| entry.take(regs, mask, trusted, &mut cache.room))
     }
 
     /// Completes the registers of the running warp from what native code left in the room.
-    fn leave(&self, left: u32, regs: &mut Registers, mask: LaneMask, reached: &mut Reached) {
+    fn leave(&self, left: u32, regs: &mut Registers, mask: LaneMask, cache: &mut NativeCache) {
         let left = left.checked_sub(1).and_then(|at| self.made.handed.exits.get(at as usize));
         if let Some(left) = left {
-            left.leave(&reached.room, regs, mask, &mut reached.parked);
+            left.leave(&cache.room, regs, mask, &mut cache.pending);
         }
     }
 }
 
 /// A frame of which the warp is still to be filled in.
-fn frame(grid: &GridShape, windows: Windows, regs: &mut Registers, reached: &mut Reached) -> Frame {
+fn frame(grid: &GridShape, windows: Windows, regs: &mut Registers, cache: &mut NativeCache) -> Frame {
     use std::ptr::{null, null_mut};
     Frame {
         r16: regs.r16.as_mut_ptr().cast(),
@@ -550,8 +551,8 @@ fn frame(grid: &GridShape, windows: Windows, regs: &mut Registers, reached: &mut
         tid: null(),
         carry: null_mut(),
         clock: null_mut(),
-        windows: reached.windows.as_mut_ptr().cast::<Window>(),
-        room: reached.room.as_mut_ptr().cast(),
+        windows: cache.bounds.as_mut_ptr().cast::<Window>(),
+        room: cache.room.as_mut_ptr().cast(),
         user: null_mut(),
         shared: [windows.shared.0, windows.shared.1],
         params: windows.params.0,
@@ -559,9 +560,9 @@ fn frame(grid: &GridShape, windows: Windows, regs: &mut Registers, reached: &mut
         offset: 0,
         gridid: grid.gridid,
         began: grid.began,
-        table: match reached.table.as_mut_slice() {
+        table: match cache.table.as_mut_slice() {
             [] => null_mut(),
-            _ if reached.mixed => null_mut(),
+            _ if cache.mixed => null_mut(),
             table => table.as_mut_ptr(),
         },
         credit: reduction_buffer::CREDIT,
@@ -630,12 +631,12 @@ extern "C" fn follow(user: *mut c_void) -> u32 {
     // SAFETY: as in `step`; nothing else of the host refers to it while native code runs.
     let frame = unsafe { &mut **frame };
     // One that took as long as the last has to come to its end: where turns are used up in the middle, lanes that have parted need frames.
-    let used = call.turns - frame.turns;
+    let used = call.fuel - frame.turns;
     frame.turns -= i64::from(frame.price);
-    if frame.turns <= used.saturating_mul(2) || !call.follow() {
+    if frame.turns <= used.saturating_mul(2) || !call.next_cta() {
         return 0;
     }
-    call.turns = frame.turns;
+    call.fuel = frame.turns;
     frame.ctaid = call.ctaid;
     (frame.warp[0], frame.exited, frame.waiting) = (0, 0, 0);
     1
@@ -649,18 +650,18 @@ extern "C" fn reach(user: *mut c_void, window: u32, how: u32, address: u64, span
     // SAFETY: as in `step`.
     let frame = unsafe { &mut *user.frame() };
     settle(frame);
-    let (view, reached) = match user {
-        User::Warp(call, _) => (&mut *call.mem, &mut *call.reached),
+    let (view, cache) = match user {
+        User::Warp(call, _) => (&mut *call.mem, &mut *call.cache),
         User::Cta(call, _) => call.memory(),
     };
     let found = view.reach(space_of(how & 0xff), address, how >> 8 & 1 != 0);
-    let Some(slot) = reached.windows.get_mut(window as usize) else { return };
+    let Some(slot) = cache.bounds.get_mut(window as usize) else { return };
     if let Some((start, bytes)) = found
         && bytes >= u64::from(span)
     {
         *slot = [start.wrapping_neg(), bytes - u64::from(span) + 1];
         let all = view.aliases((start, bytes));
-        if !reached.table.is_empty() && reached.note(window, all, how >> 9 & 1 != 0) {
+        if !cache.table.is_empty() && cache.note(window, all, how >> 9 & 1 != 0) {
             frame.table = std::ptr::null_mut();
         }
     }

@@ -1,7 +1,9 @@
-//! What the choices of an execution imply (sections 8.8.2 to 8.8.7), and the axioms (section 8.9).
+//! The relations that follow from the choices of an execution (sections 8.8.2 to 8.8.7), and the axioms
+//! (section 8.9).
 //!
-//! Everything here works on partial choices too. Each derived relation only grows as more is chosen, and each axiom forbids a pattern of
-//! related pairs, so what a partial choice violates, every completion of it violates. The search relies on that.
+//! Everything here is defined for partial choices too. Derived relations only grow with more choices, and
+//! each axiom forbids a pattern of related pairs, so every completion of a violating partial choice violates
+//! the axiom too. The search relies on this.
 
 use crate::event::Kind;
 use crate::graph::Graph;

@@ -1,10 +1,10 @@
-//! Phases of barriers: which barrier operations of a candidate meet.
+//! Phases of barriers: the barrier operations of a candidate that synchronize.
 //!
-//! A use of a barrier without a count is of the threads of the CTA that execute it: their first uses meet, then their second ones. With a
-//! count of n, each phase is a choice of n threads, as any of them may arrive first. Uses beyond the last complete phase: see the
-//! crate's documentation.
+//! Uses of a barrier without a count belong to all threads of the CTA that execute it: the first uses form a
+//! phase, then the second uses. With a count of n, each phase is a choice of n threads, because any of them
+//! may arrive first. For uses beyond the last complete phase see the crate's documentation.
 //!
-//! Invariant: [`phases`] gives only phases in which every waiting thread comes to its end.
+//! Invariant: [`phases`] returns only phases in which every waiting thread ends.
 
 use crate::event::{BarrierUse, Event, Kind};
 use crate::test::{BarrierKind, Test};
@@ -40,7 +40,7 @@ fn same_barrier(test: &Test, events: &[Event], a: usize, b: usize) -> bool {
 /// What the barriers of a candidate can do.
 #[derive(Debug, Default)]
 pub(crate) struct Choices {
-    /// All ways in which every thread comes to its end.
+    /// All phases in which every thread ends.
     pub(crate) complete: Vec<Phases>,
     /// Whether the threads may also wait for ever.
     pub(crate) may_hang: bool,

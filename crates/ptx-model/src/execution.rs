@@ -1,4 +1,4 @@
-//! An execution as people read it: events by thread, relations between them, and the final state.
+//! An execution as text for people: events by thread, relations between them, and the final state.
 
 use crate::axioms::{Choice, Derived, Source};
 use crate::event::{Event, Kind};

@@ -1,13 +1,16 @@
-//! A candidate: one path of each thread, and what is decided about its events before any read or order is chosen.
+//! A candidate: one path of each thread, and the static facts about its events, before any read or order is
+//! chosen.
 //!
-//! Here stand the static definitions of chapter 8: program order, overlap, morally strong, release and acquire patterns, and
-//! which barrier operations synchronize. [`crate::axioms`] has those that depend on what the reads return.
+//! The static definitions of chapter 8 are here: program order, overlap, morally strong, release and acquire
+//! patterns, and synchronizing barrier operations. [`crate::axioms`] has those that depend on the results of
+//! reads.
 //!
-//! The initial write of section 8.2.4 is no event: a byte read that has no write as its source has the initial value, and that source
-//! precedes every write in coherence order.
+//! The initial write of section 8.2.4 is no event: a byte read without a source write has the initial value,
+//! and that source precedes every write in coherence order.
 //!
-//! Memory is cut into atoms, the longest ranges of bytes that no access splits. A read chooses its source for each atom. Where all
-//! accesses to a location have one size, the location is one atom, so an access to it is never torn; see the crate's documentation.
+//! Memory is divided into atoms, the longest ranges of bytes that no access splits. A read chooses its source
+//! for each atom. If all accesses to a location have one size, the location is one atom, so an access to it
+//! is never torn; see the crate's documentation.
 
 use crate::barrier::{self, Phases};
 use crate::event::{Access, Element, Event, Kind};

@@ -1,11 +1,13 @@
 //! The memory consistency model of PTX (chapter 8 of the PTX ISA 6.4 manual; proxies as PTX ISA 7.5 added them), as axioms over executions
 //! of litmus tests.
 //!
-//! [`parse()`] reads a test, [`decide()`] enumerates its executions and says whether its clause holds, [`races()`] lists its data races,
-//! [`liveness()`] says whether its threads end. The crate knows no engine and no other crate of the workspace, so it can be an oracle for them.
+//! [`parse()`] reads a test, [`decide()`] enumerates its executions and decides its clause, [`races()`] lists
+//! its data races, [`liveness()`] decides whether its threads end. The crate depends on no engine and no
+//! other crate of the workspace, so it can be an oracle for them.
 //!
-//! Invariants: every text gives a test or an [`Error`]; work, memory and depth are bounded, and what reaches a limit is an error of the kind
-//! [`ErrorKind::Limit`], never a wrong verdict; each definition and axiom is a [`Rule`] that can be taken out.
+//! Invariants: every text gives a test or an [`Error`]. Work, memory and depth are bounded, and a reached
+//! limit is an error of kind [`ErrorKind::Limit`], never a wrong verdict. Each definition and axiom is a
+//! [`Rule`] that can be removed.
 //!
 //! # The model
 //! | | section | where |
@@ -28,7 +30,7 @@
 //!    where a device would have them wait. `.red` and `bar.warp.sync` are refused.
 //! 5. *Programs with a mixed-size data race* (8.6.2): values out of thin air are not enumerated.
 //!
-//! # Open points, and what was chosen
+//! # Open points, and our choices
 //! 1. Table 17 names explicit qualifiers only: `atom` and `red` without `.sem` are relaxed (9.7.12.4), hence strong, with scope `.gpu`.
 //! 2. A compare-and-swap that fails results in no write, so it is neither a release nor part of coherence order.
 //! 3. `red` is an atomic operation but no read operation: observation order passes through it, nothing synchronizes with it.

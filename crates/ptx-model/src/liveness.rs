@@ -1,16 +1,18 @@
-//! Whether all threads of a test come to their end under a fair scheduler.
+//! Whether all threads of a test end under a fair scheduler.
 //!
-//! The manual of PTX ISA 6.4 promises no progress. What is decided here: every thread that has not ended and does not wait at a barrier executes
-//! again and again, and a strong read that is repeated for ever sees at last each write that is morally strong to it. Other reads need
-//! never see a write of another thread.
+//! The manual of PTX ISA 6.4 promises no progress. The assumptions here: every thread that has not ended and
+//! does not wait at a barrier executes infinitely often, and a strong read that is repeated forever
+//! eventually returns each write that is morally strong to it. Other reads may never return a write of
+//! another thread.
 //!
-//! A test is found to hang in one of two ways:
-//! 1. The sequentially consistent interleavings have a fair cycle, or a state in which all threads that have not ended wait at barriers. This
-//!    finds loops that write as well.
-//! 2. Some execution that the axioms allow has a thread that goes round a loop of reads for ever, each of which returns a write that no
-//!    morally strong write follows, while the other threads have ended or do the same. This finds what is not sequentially consistent.
+//! A test hangs in one of two ways:
+//! 1. The sequentially consistent interleavings have a fair cycle, or a state in which all threads that have
+//!    not ended wait at barriers. This also finds loops that write.
+//! 2. Some execution that the axioms allow has a thread that repeats a loop of reads forever, each of which
+//!    returns a write that no morally strong write follows, while the other threads have ended or do the same.
+//!    This finds hangs in executions that are not sequentially consistent.
 //!
-//! What this misses: a loop that writes, and hangs only where executions are not sequentially consistent.
+//! Not found: a loop that writes, and hangs only in executions that are not sequentially consistent.
 
 use crate::Error;
 use crate::axioms::{Choice, Derived};
@@ -36,7 +38,7 @@ pub struct Liveness {
     pub hang: Option<String>,
 }
 
-/// Decides whether all threads come to their end.
+/// Decides whether all threads end.
 ///
 /// # Errors
 /// As for [`crate::decide()`].
@@ -176,7 +178,7 @@ fn components(steps: &[Vec<(usize, usize)>]) -> Vec<Vec<usize>> {
     found
 }
 
-/// An execution in which a thread goes round a loop of reads for ever.
+/// An execution in which a thread repeats a loop of reads forever.
 fn spins(candidates: &Candidates<'_>, budget: &Budget) -> Result<Option<String>, Error> {
     let machine = Machine { test: candidates.test, memory: &candidates.memory };
     let mut hang = None;

@@ -1,7 +1,8 @@
-//! A sequentially consistent machine that executes litmus tests one instruction at a time: the interleavings among which
-//! [`crate::liveness`] looks for threads that never end.
+//! A sequentially consistent machine that executes litmus tests one instruction at a time.
+//! [`crate::liveness`] searches its interleavings for threads that never end.
 //!
-//! Invariant: a state is a value; equal states have equal futures. Asynchronous copies are done at once, and fences do nothing.
+//! Invariant: a state is a value; equal states have equal futures. Asynchronous copies complete at once, and
+//! fences have no effect.
 
 use crate::Error;
 use crate::memory::{Memory, address_of, location_at};

@@ -1,8 +1,8 @@
-//! The paths through a thread: every way that its branches can go, with loops up to a bound.
+//! The paths through a thread: all outcomes of its branches, with loops up to a bound.
 //!
-//! A path is straight-line: events whose values are expressions over what its reads return, and the conditions under which the thread
-//! goes this way. Invariant: a path has at most [`MOST_EVENTS`] events, and a thread at most [`MOST_PATHS`] paths.
-//! What this file does not do: it does not decide what the reads return.
+//! A path is straight-line code: events whose values are expressions over the results of its reads, and the
+//! conditions under which the thread takes the path. Invariant: a path has at most [`MOST_EVENTS`] events,
+//! and a thread at most [`MOST_PATHS`] paths. The results of reads are not determined here.
 
 use crate::Error;
 use crate::event::{Access, BarrierUse, Element, Event, Kind};
@@ -36,11 +36,11 @@ pub(crate) struct Path {
     pub(crate) conditions: Vec<Condition>,
     /// Final values of the registers.
     pub(crate) registers: Vec<Rc<Expr>>,
-    /// A path that does not end: it goes round a loop for ever.
+    /// A path that does not end: it repeats a loop forever.
     pub(crate) spin: Option<Spin>,
 }
 
-/// The last turn of a loop that a path goes round for ever.
+/// The last iteration of a loop that a path repeats forever.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spin {
     /// The first instruction of the loop.
@@ -65,7 +65,7 @@ struct Walk {
     registers: Vec<Rc<Expr>>,
     events: Vec<Event>,
     conditions: Vec<Condition>,
-    /// The reads that decide whether what follows is executed.
+    /// The reads that determine whether the following code is executed.
     control: u128,
     /// How often each instruction has jumped backwards.
     jumps: Vec<u32>,
@@ -561,7 +561,7 @@ impl Walker<'_> {
             self.write(walk, at, &to, index, Proxy::Generic, weak, &value);
         }
         for event in first..walk.events.len() {
-            // Until a wait says otherwise.
+            // Until a wait orders them.
             walk.events[event].done_at = Some(usize::MAX);
             walk.open.push(event);
         }
@@ -569,7 +569,7 @@ impl Walker<'_> {
     }
 }
 
-/// Where an access goes.
+/// The target of an access.
 struct Place {
     location: usize,
     block: usize,
@@ -622,7 +622,8 @@ impl Walk {
         }
     }
 
-    /// Goes on only if the expression is not 0 (`holds`) or is; what follows depends on it. Whether that can be.
+    /// Restricts the path to the case that the expression is not 0 (`holds`), or is 0; the following events
+    /// depend on it. Returns whether the case is possible.
     fn assume(&mut self, expr: Rc<Expr>, holds: bool) -> bool {
         self.control |= expr.reads();
         self.require(expr, holds)

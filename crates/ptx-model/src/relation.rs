@@ -1,7 +1,7 @@
 //! Binary relations over the events of one execution, as a matrix of bits.
 //!
-//! Invariant: both sides of a relation are events `0..len`, and `len` is at most [`MOST_EVENTS`].
-//! What this file does not do: it knows nothing of what the events are.
+//! Invariant: both sides of a relation are events `0..len`, and `len` is at most [`MOST_EVENTS`]. Relations
+//! are independent of the meaning of events.
 
 /// Most events of one execution: a row of a relation is one machine word of this many bits.
 pub const MOST_EVENTS: usize = 128;

@@ -1,8 +1,8 @@
-//! The two models, and every rule of them as a named thing that can be taken out.
+//! The two models, and all their rules, which can be removed by name.
 //!
-//! A rule is a definition or an axiom of chapter 8 of the PTX ISA 6.4 manual, or of the proxies that PTX ISA 7.5 added. Taking a
-//! rule out does to the model exactly what [`Rule::without`] says; the tests in `tests/litmus` use it to show that each rule
-//! decides some verdict.
+//! A rule is a definition or an axiom of chapter 8 of the PTX ISA 6.4 manual, or of the proxies that PTX ISA
+//! 7.5 added. [`Rule::without`] describes the effect of removing it; the tests in `tests/litmus` use removals
+//! to show that each rule decides some verdict.
 
 /// Which version of the memory consistency model decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -53,7 +53,7 @@ macro_rules! rules {
                 match self { $(Self::$variant => $section,)* }
             }
 
-            /// What it says.
+            /// Its meaning.
             pub fn about(self) -> &'static str {
                 match self { $(Self::$variant => $about,)* }
             }

@@ -1,10 +1,13 @@
 //! The enumeration of executions of one candidate.
 //!
-//! Choices are made one at a time: first the final write of each location that the clause asks for, then the sources of the reads that the clause and
-//! the conditions of the paths depend on, then the directions of Fence-SC and coherence order, then the other reads. After each choice the axioms are checked, the values that are known by then are
-//! compared with the conditions of the paths and the clause, and what cannot become a solution is left.
+//! Choices are made one at a time: first the final write of each location in the clause, then the sources of
+//! the reads on which the clause and the conditions of the paths depend, then the directions of Fence-SC and
+//! coherence order, then the other reads. After each choice the axioms are checked, and known values are
+//! compared with the conditions of the paths and the clause; a partial choice that cannot become a solution
+//! is abandoned.
 //!
-//! Coherence order is the least that the axioms ask for: writes in a data race stay unrelated. A greater one would only forbid more.
+//! Coherence order is the least order that the axioms require: writes in a data race stay unrelated. A larger
+//! order would only forbid more executions.
 
 use crate::Error;
 use crate::axioms::{Choice, Derived, Source};
@@ -48,7 +51,7 @@ impl Budget {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Memo {
     Unset,
-    /// Being computed: whoever asks now is part of a cycle.
+    /// Being computed: a query now is part of a cycle.
     Busy,
     Set(Option<u64>),
 }
@@ -129,7 +132,8 @@ pub(crate) struct Final {
     pub(crate) reads: Vec<Option<u64>>,
 }
 
-/// What a search reports: the graph, the choices, what follows, and a final state. It answers whether to stop.
+/// Receives the solutions of a search: the graph, the choices, the derived relations, and a final state.
+/// Returns whether to stop.
 pub(crate) type Report<'r> = dyn FnMut(&Graph<'_>, &Choice, &Derived, &Final) -> bool + 'r;
 
 /// A search through the executions of a graph.
@@ -141,7 +145,7 @@ pub(crate) struct Search<'s, 'g, 'a> {
     pub(crate) report: &'s mut Report<'s>,
     /// Only executions in which these two events are not ordered by causality are reported.
     pub(crate) unordered: Option<(usize, usize)>,
-    /// Only executions are reported in which no morally strong write follows what these slots return.
+    /// Report only executions in which no morally strong write follows the writes that these slots return.
     pub(crate) last: Vec<usize>,
     /// The atoms whose final values the goal asks for.
     asked: Vec<usize>,
@@ -361,7 +365,7 @@ impl<'s, 'g, 'a> Search<'s, 'g, 'a> {
         Ok((self.report)(graph, choice, derived, &last))
     }
 
-    /// The goal, as far as it is known.
+    /// The value of the goal, if it is known.
     fn evaluate(
         &self,
         values: &mut Values<'_, '_>,
@@ -408,7 +412,7 @@ impl<'s, 'g, 'a> Search<'s, 'g, 'a> {
     }
 }
 
-/// Whether no morally strong write follows what a slot returns, as far as is known.
+/// Whether it is known that no morally strong write follows the write that a slot returns.
 fn is_last(graph: &Graph<'_>, choice: &Choice, derived: &Derived, slot: usize) -> bool {
     let (read, writers) = (graph.slots[slot].read, graph.writers[graph.slots[slot].atom]);
     let later = match choice.sources[slot] {
@@ -484,7 +488,7 @@ fn value_reads(graph: &Graph<'_>, write: usize) -> u128 {
     graph.written(write).map_or(0, |expr| expr.reads() << base)
 }
 
-/// The constants of a test: what a value out of thin air may be.
+/// The constants of a test, which are the candidates for values out of thin air.
 fn constants(graph: &Graph<'_>) -> Vec<u64> {
     let mut all = vec![0, 1];
     graph.test.clause.terms(&mut |term| {

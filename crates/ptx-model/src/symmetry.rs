@@ -1,7 +1,8 @@
-//! Threads that can change places without changing the test.
+//! Threads that can be exchanged without changing the test.
 //!
-//! Two threads are symmetric if they run the same code from the same first values, every other thread is in the CTA or on the device of both or of
-//! neither, and exchanging their registers in the goal gives the same goal. The search then needs only one order of the two.
+//! Two threads are symmetric if they run the same code from the same initial values, every other thread is in
+//! the CTA or on the device of both or of neither, and exchanging their registers in the goal gives the same
+//! goal. The search then needs only one order of the two.
 
 use crate::test::{Clause, Scope, Term, Test};
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! A litmus test as data: memory, threads, and a clause about final states.
 //!
-//! Invariant: indices are in range ([`crate::parse()`] makes nothing else): locations in `Test::locations`, registers in
-//! `Thread::registers`, targets of branches in `Thread::code` or just behind it.
+//! Invariant: indices are in range ([`crate::parse()`] guarantees it): locations in `Test::locations`,
+//! registers in `Thread::registers`, targets of branches in `Thread::code` or directly after it.
 
 /// The set of threads that a strong operation reaches (section 8.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -108,7 +108,7 @@ pub struct Type {
 }
 
 impl Type {
-    /// 64 bits, signed: what registers hold where nothing else is said.
+    /// 64 bits, signed: the default type of registers.
     pub const WORD: Self = Self { size: 8, signed: true, packed: false };
 }
 
@@ -129,7 +129,8 @@ pub struct Location {
     pub init: Vec<Option<Operand>>,
     /// The location that this is another name of.
     pub alias: Option<usize>,
-    /// The generic virtual address: this location, or the one that a texture, surface or constant name stands for.
+    /// The generic virtual address: this location, or the one that a texture, surface or constant name
+    /// denotes.
     pub view: usize,
 }
 

@@ -1,12 +1,13 @@
-//! Values of registers as expressions over what the reads of a thread return, and their arithmetic.
+//! Values of registers as expressions over the results of a thread's reads, and their arithmetic.
 //!
-//! Registers hold 64 bits. Arithmetic is done in the type of the instruction and kept as 64 bits: signed types extend the sign, the
-//! others extend with zeros. Invariant: every function is total; a shift by the width or more gives what the machine gives.
+//! Registers have 64 bits. Arithmetic uses the type of the instruction, and results are extended to 64 bits:
+//! signed types by sign, others by zeros. Invariant: every function is total; a shift by the width or more
+//! has the machine's result.
 
 use crate::test::{AluOp, AtomOp, Comparison, Type};
 use std::rc::Rc;
 
-/// A value of a thread. `Read(n)` is what event `n` of its path returns.
+/// A value of a thread. `Read(n)` is the result of event `n` of its path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Expr {
     Const(u64),

@@ -1,4 +1,4 @@
-//! Broken tests: whatever the text, there is a verdict or an error with its place, and never a panic.
+//! Malformed tests: every text gives a verdict or an error with its place, never a panic.
 
 use ptx_model::{Model, Options, decide, liveness, parse, races};
 use std::path::Path;

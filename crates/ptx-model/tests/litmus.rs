@@ -1,7 +1,9 @@
-//! The litmus tests of `tests/litmus`: each has the verdict that its comments argue, and each rule decides some verdict.
+//! The litmus tests of `tests/litmus`: each has the verdict that its comments derive, and each rule decides
+//! some verdict.
 //!
-//! A test says in comments of its header what is expected: `// expect: Ok`, optionally `// model: ptx-7.5`, `// check: races|liveness`, the rows of
-//! the inventory that it covers, and `// without RULE[, RULE]: VERDICT`, the verdict once these rules are taken out of the model.
+//! Comments in a test's header contain the expectations: `// expect: Ok`, optionally `// model: ptx-7.5`, `//
+//! check: races|liveness`, the rows of the inventory that it covers, and `// without RULE[, RULE]: VERDICT`,
+//! the verdict after these rules are removed from the model.
 
 use ptx_model::{Model, Options, Rule, Rules};
 use std::collections::BTreeSet;

@@ -1,6 +1,6 @@
-//! What a tool found.
+//! Findings: the mistakes that tools report.
 //!
-//! Invariant: a finding names the instruction that is at fault wherever one is, by its line in the PTX text.
+//! Invariant: a finding names the instruction that is at fault by its line in the PTX text, if there is one.
 
 use ptx::check::module::Loc;
 use ptx_exec::watch::{LaunchFacts, Place, Site};

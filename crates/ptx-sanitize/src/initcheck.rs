@@ -1,19 +1,23 @@
-//! initcheck: values that were never written, where they matter.
+//! initcheck: uses of uninitialised values.
 //!
-//! Every bit of a register and every bit of memory is defined or not. Registers, shared memory of a CTA, local memory of a function, blocks
-//! of `malloc`, and buffers that the host neither wrote nor set begin undefined; `.global` and `.const` variables, parameters, and memory that
-//! host and device share begin defined. Undefinedness goes through moves, loads, stores and arithmetic (`undefined.rs`) without a report. It is
-//! reported where it decides: the predicate of a branch or of a guarded access, an address, an operand of a barrier or of a
-//! warp-synchronous instruction, an indirect call; and where it leaves for the host: a copy to the host, an argument of `vprintf`.
+//! Each bit of registers and memory is defined or undefined. These are undefined at first: registers, shared
+//! memory of a CTA, local memory of a function, blocks of `malloc`, and buffers that the host neither wrote nor
+//! set. These are defined at first: `.global` and `.const` variables, parameters, and memory that host and device
+//! share. Moves, loads, stores and arithmetic propagate undefined bits without a report (`undefined.rs`). A
+//! report is made where an undefined bit can affect control flow, addresses or the host: the predicate of a
+//! branch or of a guarded access, an address, an operand of a barrier or of a warp-synchronous instruction, an
+//! indirect call, a copy to the host, an argument of `vprintf`.
 //!
-//! **Why no false alarms.** Copies of partly undefined values (padding, vectors of which not all is used) are no report; bitwise operations,
-//! shifts, field and byte selections work bit by bit. Of a copy to the host, short holes that recur often are taken for padding.
+//! **Why no false alarms.** Copies of partly undefined values (padding, vectors that are used in part) are not
+//! reported. Bitwise operations, shifts, and selections of fields and bytes are tracked bit by bit. In a copy to
+//! the host, short undefined ranges that recur often are regarded as padding.
 //!
-//! **What can be missed.** `wmma` and `mma` give undefined results only where an operand is undefined as a whole. What textures and surfaces
-//! hold is taken to be defined, and so is memory that others than kernels and calls write: managed and pinned memory of the host, memory that
-//! is mapped page by page or shared with other processes. What was reported once counts as defined afterwards, so that one mistake is not reported at every later use.
+//! **What can be missed.** The result of `wmma` and `mma` is undefined only if an operand is entirely undefined.
+//! The contents of textures and surfaces are regarded as defined, and so is memory that others than kernels and
+//! calls write: managed and pinned host memory, memory that is mapped page by page or shared with other processes.
+//! A reported value counts as defined afterwards, so that one mistake is not reported at every later use.
 //!
-//! Invariant: the tool changes nothing; registers and memory have the values that a plain launch has.
+//! Invariant: the tool changes nothing; registers and memory have the same values as in a plain launch.
 
 mod clean;
 mod memory;

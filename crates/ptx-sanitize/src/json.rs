@@ -1,4 +1,4 @@
-//! Findings as JSON, one object a line.
+//! Findings as JSON, one object per line.
 
 use crate::finding::Finding;
 use std::fmt::Write as _;

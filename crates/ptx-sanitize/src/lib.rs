@@ -1,13 +1,14 @@
-//! Sanitizers: observers of the machine that find mistakes of running kernels.
+//! Sanitizers: observers of the machine that find mistakes in running kernels.
 //!
-//! A [`Sanitizer`] holds the tools that were asked for and what they have found. Its [`Watch`] is attached to a machine's memory; from then
-//! on all launches there are watched. Each tool is a file of its own: an [`Observer`] that records [`Finding`]s, and one line in
-//! [`Sanitizer::new`].
+//! A [`Sanitizer`] contains the selected tools and their findings. Its [`Watch`] is attached to the memory of a
+//! machine, and then observes all launches there. Each tool has its own file, with an [`Observer`] that records
+//! [`Finding`]s, and one line in [`Sanitizer::new`].
 //!
-//! Invariants: a finding is a mistake of the program, or the tool's documentation says why not; a tool changes nothing of a launch but what
-//! the finding says (an access that is left out); the same program, launch and seed give the same findings.
+//! Invariants: a finding is a mistake of the program, or the tool's documentation says why not; a tool changes
+//! nothing about a launch except what the finding says (an access that is omitted); the same program, launch and
+//! seed have the same findings.
 //!
-//! What it does not do: nothing here reads or writes guest memory.
+//! Nothing here reads or writes guest memory.
 #![forbid(unsafe_code)]
 
 mod finding;

@@ -1,19 +1,22 @@
-//! memcheck: addresses that no access may have, and memory that is freed wrongly or never.
+//! memcheck: accesses out of bounds, invalid frees, and leaks.
 //!
-//! **Bounds.** The machine itself checks every access against the exact bytes of allocations (buffers, `.global` and `.const` variables,
-//! blocks of the device heap) and of windows (a CTA's shared memory, a thread's local memory, a kernel's parameters). Such an access is
-//! reported, the lane is left out, and the launch goes on. Neighbours inside a window are told apart by **provenance** (`provenance.rs`):
-//! where the address of a lane was computed from the address of one variable, its bytes must lie in that variable.
+//! **Bounds.** The machine itself checks every access against the exact bounds of allocations (buffers, `.global`
+//! and `.const` variables, blocks of the device heap) and of windows (a CTA's shared memory, a thread's local
+//! memory, a kernel's parameters). An access out of bounds is reported, the lane is skipped, and the launch
+//! continues. Within a window, **provenance** (`provenance.rs`) distinguishes the variables: if the address of a
+//! lane was computed from the address of one variable, the accessed bytes must lie in that variable.
 //!
-//! **Why no false alarms.** Provenance is kept only through operations that make an address from an address and something that is not one.
-//! What was computed from addresses in any other way (differences of addresses, products) has none, and neither has an address that is
-//! computed with it. An access without provenance is reported only where it touches bytes that no variable has.
+//! **Why no false alarms.** Only operations that compute an address from one address and a value that is not an
+//! address keep its provenance. All other results of computations with addresses (differences, products) have
+//! none, and neither has an address that is computed from them. An access without provenance is reported only if
+//! it touches bytes that belong to no variable.
 //!
-//! **What can be missed.** A wrong address that lies in the variable it was derived from; a neighbour reached by an address whose provenance
-//! is unknown (loaded from memory that did not get it from a register as a whole, exchanged between lanes, chosen lane by lane among
-//! several variables); memory that was freed so long ago that it left the quarantine and was allocated again.
+//! **What can be missed.** A wrong address inside the variable that it was derived from; an access to a
+//! neighbouring variable through an address of unknown provenance (loaded from memory that was not stored as a
+//! whole register, exchanged between lanes, selected among several variables per lane); memory that was freed so
+//! long ago that it has left the quarantine and was allocated again.
 //!
-//! Invariant: a lane whose access is reported does not make it.
+//! Invariant: a lane whose access is reported does not execute it.
 
 use crate::provenance::{Object, Provenance, Where};
 use crate::{Described, Finding, Kind, Recorder};

@@ -1,13 +1,15 @@
-//! From which object each address was computed.
+//! The object from which each address was computed.
 //!
-//! A register that holds an address has the object that it was computed from, for some lanes. It goes through moves, conversions between
-//! spaces and widths, additions of what is no address, masks that align, choices, calls, and through memory where a register is stored and
-//! loaded whole. Everything else that is computed from an address is *mixed*: it is no address of one object, and what is added to it has no
-//! object either. So differences of addresses, which compilers make when they reduce induction variables, never give a wrong object.
+//! For each lane, a register that contains an address has the object that the address was computed from. These
+//! propagate the object: moves, conversions between spaces and widths, additions of values that are not
+//! addresses, masks that align, selections, calls, and memory if a register is stored and loaded as a whole. All
+//! other results of computations with addresses are *mixed*: they are not an address of one object, and an
+//! address that is computed from them has no object either. So differences of addresses, which compilers create
+//! when they reduce induction variables, never lead to a wrong object.
 //!
-//! Registers that hold no address, and those that no address is computed from, are left out (`tracked.rs`): they count as no addresses.
+//! Registers that hold no address, and those that no address is computed from, are not tracked (`tracked.rs`).
 //!
-//! Invariant: an object is given to a lane only if all of the lane's address but its offset came from that object's address.
+//! Invariant: a lane has an object only if its address is the object's address plus an offset.
 
 mod tracked;
 

@@ -1,21 +1,28 @@
-//! racecheck: accesses that nothing orders, by the memory consistency model of PTX ISA chapter 8.
+//! racecheck: conflicting accesses that are not ordered, by the memory consistency model of PTX ISA chapter 8.
 //!
-//! [`Racecheck`] turns the machine's events into calls of a [`Detector`], one for each launch, and its races into findings. Which state
-//! spaces take part: global and shared memory, also through generic addresses; local, parameter and constant memory, textures and surfaces
-//! do not (§8.1). Everything before a launch, the host's accesses too, happens before it, and everything in it before what follows.
+//! [`Racecheck`] translates the machine's events to calls of a [`Detector`], one for each launch, and its races
+//! to findings. Global and shared memory are checked, also through generic addresses; local, parameter and
+//! constant memory, textures and surfaces are not (§8.1). All that comes before a launch, including accesses of
+//! the host, happens before it, and the launch happens before all that follows.
 //!
 //! Readings where the manual leaves a choice:
-//! * `shfl`, `vote`, `match`, `redux`, `elect`, `activemask`, `mma` and `wmma.mma` order no memory; `bar.warp.sync` does (§9.7.12.2).
-//! * Lanes that store one value to one address by one instruction make one write. Different values are a race.
-//! * A failed `cas` is a read. `atom` and `red` without `.sem` are `.relaxed`, without a scope `.gpu`. `red` continues a release sequence.
+//! * `shfl`, `vote`, `match`, `redux`, `elect`, `activemask`, `mma` and `wmma.mma` do not order memory accesses;
+//!   `bar.warp.sync` does (§9.7.12.2).
+//! * Lanes that store the same value to the same address by one instruction perform one write. Different values
+//!   are a race.
+//! * A failed `cas` is a read. `atom` and `red` without `.sem` are `.relaxed`, without a scope `.gpu`. `red`
+//!   continues a release sequence.
 //! * `.volatile` is `.relaxed.sys`. `ld.global.nc` and `ldu` are weak reads.
-//! * `wmma.load`, `wmma.store`, `ldmatrix` and `stmatrix` access elements for the warp: two of them in one warp do not race.
-//! * `cp.async` is a weak read and a weak write of a thread of its own, which begins with the instruction, and which the issuing thread is
-//!   ordered after by `cp.async.wait_group` or `cp.async.wait_all`, others by an `mbarrier` that the copies arrive at.
-//! * A thread that has exited takes part in no barrier.
+//! * `wmma.load`, `wmma.store`, `ldmatrix` and `stmatrix` access elements on behalf of the warp: two of them in
+//!   one warp do not race.
+//! * `cp.async` is a weak read and a weak write by a separate thread, which begins with the instruction. The
+//!   issuing thread is ordered after it by `cp.async.wait_group` or `cp.async.wait_all`, and other threads by an
+//!   `mbarrier` at which the copies arrive.
+//! * A thread that has exited does not take part in barriers.
 //!
-//! What can be missed: an order that this run happened to have (another seed may not have it); races between launches that overlap in time;
-//! accesses that bounded tables have forgotten (more than eight of one granule that matter); the first of several lanes of one event.
+//! What can be missed: accesses that are ordered in this run only (another seed may have another order); races
+//! between launches that overlap in time; accesses that bounded tables have discarded (more than eight relevant
+//! ones of a granule); of several lanes of an event that race, all but one.
 //!
 //! Invariant: both accesses of a finding took place, and no chain of synchronisation orders them.
 

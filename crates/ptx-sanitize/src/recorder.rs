@@ -1,7 +1,7 @@
-//! Where tools put what they find.
+//! The list of findings.
 //!
-//! Invariant: findings of one kind at one place are one finding with a count; the list is in the order of first findings. What a suppression
-//! covers is not in it.
+//! Invariant: findings of one kind at one place are one finding with a count; the list is in the order of first
+//! findings, without those that a suppression covers.
 
 use crate::Options;
 use crate::finding::{Finding, Key};

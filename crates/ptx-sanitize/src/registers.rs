@@ -1,6 +1,7 @@
-//! What a tool knows of each register of each activation of each resident warp.
+//! A tool's data about each register of each activation of each resident warp.
 //!
-//! Invariant: an activation that begins anew has the values that a tool's fresh registers have, whatever had its number before.
+//! Invariant: when an activation begins, its registers have the tool's initial data, even if an earlier
+//! activation had the same number.
 
 use ptx::ir::{Function, Program, Reg, RegClass, RegCounts};
 use ptx_exec::watch::{CtaFacts, Site};

@@ -1,7 +1,7 @@
-//! Which bits of guest memory were never given a value, by generic address.
+//! The undefined bits of guest memory, by generic address.
 //!
-//! Invariant: memory that was not said to be undefined is defined. What takes room here is proportional to the undefined memory that was
-//! touched since, a byte for each of its bytes: whole pages that are undefined are ranges.
+//! Invariant: memory is defined unless it was marked as undefined. The shadow needs one byte for each byte of
+//! undefined memory that was touched since; undefined whole pages are stored as ranges.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};

@@ -1,20 +1,23 @@
-//! synccheck: barriers and warp-synchronous instructions that the manual leaves undefined, or that never end (PTX ISA §9.7.12.1, §9.7.12.2,
-//! §9.7.8.5, §9.7.12.7, §9.7.12.8).
+//! synccheck: barriers and warp-synchronous instructions that have undefined behaviour or never end (PTX ISA
+//! §9.7.12.1, §9.7.12.2, §9.7.8.5, §9.7.12.7, §9.7.12.8).
 //!
-//! The machine goes on behind what is reported ([`Observer::mends`]): a barrier that can't complete lets those go on that wait there, counts
-//! that don't fit are ignored, and a warp-synchronous instruction is carried out for the lanes that are there.
+//! After a report the machine continues ([`Observer::mends`]): a barrier that cannot complete releases the
+//! threads that wait there, invalid counts are ignored, and a warp-synchronous instruction is executed for the
+//! lanes that have reached it.
 //!
 //! Readings where the manual leaves a choice:
-//! * `.aligned` (all of `bar`): all lanes of a warp execute the same instruction together, and where no count is given all threads of the
-//!   CTA do. Threads that have exited do not; `barrier` without `.aligned` does not wait for them (§9.7.12.1), and they are no mistake there.
-//! * Of threads that exit without the barrier: where they do nothing but leave, the finding is `barrier-exited`; where they have more to
-//!   do behind the barrier, or came to it and its guard did not hold, it is `divergent-barrier`.
-//! * Different warps may execute different barrier instructions with one number.
-//! * A member mask may name lanes that never existed (the last warp of a CTA), but none that has exited or never comes.
+//! * `.aligned` (all of `bar`): all lanes of a warp execute the same instruction together, and without a count so
+//!   do all threads of the CTA. Threads that have exited are exempt; `barrier` without `.aligned` does not wait
+//!   for them (§9.7.12.1), so their absence is not a mistake there.
+//! * Threads that exit without the barrier: the finding is `barrier-exited` if they only exit, and
+//!   `divergent-barrier` if they have other work after the barrier, or reached it with a false guard.
+//! * Different warps may execute different barrier instructions with the same number.
+//! * A member mask may contain lanes that never existed (the last warp of a CTA), but no lane that has exited or
+//!   never reaches the instruction.
 //!
-//! What can be missed: what this schedule does not show, such as a count that happens to be complete.
+//! What can be missed: mistakes that do not appear in this schedule, such as a count that happens to be complete.
 //!
-//! Invariant: one place is reported once for each kind and launch, with a count.
+//! Invariant: for each kind and launch a place is reported once, with a count.
 
 use crate::finding::{Finding, Kind};
 use crate::recorder::Recorder;

@@ -1,4 +1,4 @@
-//! Findings as people read them, in the style of reports of traps.
+//! Findings as text, in the style of trap reports.
 
 use crate::finding::Finding;
 use std::fmt::Write as _;

@@ -1,11 +1,11 @@
-//! Which bits of a result are undefined, given which bits of the sources are.
+//! The undefined bits of a result, given the undefined bits of the sources.
 //!
-//! The rules for bits are those of definedness propagation: a bit of a bitwise operation is defined where the defined source bits decide it; a
-//! sum is undefined from its lowest undefined bit on; what compares, converts or looks numbers up is undefined as a whole as soon as a source
-//! bit is. PTX ISA §9.7.1 (integers), §9.7.7 (logic), §9.7.8 (moves).
+//! A bit of a bitwise operation is defined if the defined source bits determine it; a sum is undefined from its
+//! lowest undefined bit on; a comparison, conversion or table look-up is entirely undefined if any source bit is.
+//! PTX ISA §9.7.1 (integers), §9.7.7 (logic), §9.7.8 (moves).
 //!
-//! Invariant: defined sources give defined results; an undefined bit that may change the result makes the bits that it may change undefined,
-//! save where the head of `initcheck` says otherwise.
+//! Invariant: defined sources have defined results; if an undefined bit may change bits of the result, those bits
+//! are undefined, unless the head of `initcheck` says otherwise.
 
 use crate::shadow::width;
 use ptx::ir::{Inst, Src};

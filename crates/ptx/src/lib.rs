@@ -1,11 +1,11 @@
-//! All that is true of a PTX program **without running it**.
+//! Everything that can be determined about a PTX program **without running it**.
 //!
 //! Data flows one way: text → tokens → tree ([`syntax`]) → [`check::Module`] → [`ir::Program`] → facts
-//! ([`analysis`]). The instruction table ([`isa`]) says each instruction once; parser, checker, printer and the
-//! binding in the interpreter derive from it. Mistakes of the text are [`diag::Diagnostic`]s.
+//! ([`analysis`]). The instruction table ([`isa`]) states each instruction once; parser, checker, printer and
+//! the binding in the interpreter derive from it. Mistakes of the text are [`diag::Diagnostic`]s.
 //!
-//! Invariant: a later stage may hold handles into an earlier one (spans, row ids); an earlier stage never names a
-//! later one. This crate knows nothing of values at run time, of memory, or of the operating system.
+//! Invariant: a later stage may hold handles into an earlier one (spans, row ids); an earlier stage never
+//! names a later one. This crate knows neither run-time values nor memory nor the operating system.
 #![forbid(unsafe_code)]
 
 pub mod analysis;

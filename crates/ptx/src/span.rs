@@ -23,7 +23,7 @@ impl Span {
         Self { start: self.start.min(other.start), end: self.end.max(other.end) }
     }
 
-    /// The text of this span, or `""` where the span is not of this text.
+    /// The text of this span; `""` if the span lies outside of `source`.
     pub fn text(self, source: &str) -> &str {
         source.get(self.start as usize..self.end as usize).unwrap_or("")
     }
@@ -44,15 +44,16 @@ pub struct Line {
     pub column: u32,
 }
 
-/// Where the lines of one source text start, and what it takes to count columns.
+/// The line starts of a source text, and the counts from which columns are computed.
 #[derive(Clone, Debug)]
 pub struct LineIndex {
     starts: Vec<u32>,
-    /// How many scalar values begin before each whole multiple of [`STRIDE`]; empty where all are one byte long.
+    /// The number of scalar values that begin before each multiple of [`STRIDE`]; empty if all are one byte
+    /// long.
     counts: Vec<u32>,
 }
 
-/// Bytes between two counts: a column takes at most twice as many steps, however long its line.
+/// Bytes between two counts. It bounds the cost of a column for lines of any length.
 const STRIDE: usize = 1024;
 
 impl LineIndex {
@@ -74,7 +75,7 @@ impl LineIndex {
         Self { starts, counts }
     }
 
-    /// The line and column of byte `offset` of `source`, the text that this index was made from.
+    /// The line and column of byte `offset` of `source`, the text from which this index was made.
     pub fn locate(&self, source: &str, offset: u32) -> Line {
         let row = self.starts.partition_point(|s| *s <= offset).saturating_sub(1);
         let start = self.starts[row] as usize;
@@ -83,7 +84,7 @@ impl LineIndex {
         Line { line: row as u32 + 1, column }
     }
 
-    /// The bytes of the line that holds byte `offset`, without its line end.
+    /// The bytes of the line that contains byte `offset`, without its line end.
     pub fn bytes(&self, source: &str, offset: u32) -> std::ops::Range<usize> {
         let row = self.starts.partition_point(|s| *s <= offset);
         let start = self.starts[row.saturating_sub(1)] as usize;
@@ -91,7 +92,7 @@ impl LineIndex {
         start..end.max(start)
     }
 
-    /// How many scalar values begin before byte `offset`.
+    /// The number of scalar values that begin before byte `offset`.
     fn before(&self, source: &str, offset: usize) -> u32 {
         match self.counts.get(offset / STRIDE) {
             None => offset as u32,
@@ -102,13 +103,13 @@ impl LineIndex {
         }
     }
 
-    /// The number (from 1) of the line that holds byte `offset`.
+    /// The number, from 1, of the line that contains byte `offset`.
     pub fn line(&self, offset: u32) -> u32 {
         self.starts.partition_point(|s| *s <= offset) as u32
     }
 }
 
-/// How many scalar values begin in these bytes.
+/// The number of scalar values that begin in these bytes.
 fn beginnings(bytes: &[u8]) -> u32 {
     bytes.iter().filter(|b| !matches!(b, 0x80..=0xBF)).count() as u32
 }

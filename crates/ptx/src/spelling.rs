@@ -1,15 +1,15 @@
-//! Misspelled words: which of the words that are possible at a place were probably meant.
+//! Suggestions for misspelled words.
 //!
-//! Invariant: a suggestion is one of the candidates; which of them are possible is the caller's to say. The time for one word is
-//! bounded: words longer than 64 bytes are never compared.
+//! Invariant: a suggestion is one of the candidates that the caller passes. The time per word is bounded:
+//! words longer than 64 bytes are never compared.
 
-/// The longest word that is compared.
+/// The longest compared word, in bytes.
 const LONGEST: usize = 64;
-/// The most candidates that are suggested.
+/// The most suggested candidates.
 const MOST: usize = 3;
 
-/// The candidates with the least edit distance to `word`, at most three, sorted; none where the least is too large for a
-/// slip of the keyboard. A candidate that differs only in case counts as the nearest.
+/// The candidates with the smallest edit distance to `word`, at most three, sorted; none if the distance is
+/// too large for a typing error. A candidate that differs only in case is the nearest.
 pub(crate) fn nearest<'c>(word: &str, candidates: impl Iterator<Item = &'c str>) -> Vec<&'c str> {
     let limit = (1 + word.len() / 4).min(3);
     if word.len() > LONGEST {
@@ -18,7 +18,7 @@ pub(crate) fn nearest<'c>(word: &str, candidates: impl Iterator<Item = &'c str>)
     let mut near: Vec<(usize, &str)> = candidates
         .filter(|c| c.len() <= LONGEST && c.len().abs_diff(word.len()) <= limit)
         .map(|c| (if c.eq_ignore_ascii_case(word) { 0 } else { distance(word.as_bytes(), c.as_bytes()) }, c))
-        // A word of which no byte is left is another word.
+        // A candidate that keeps no byte of the word is a different word.
         .filter(|(d, c)| *d <= limit && *d < word.len().max(c.len()))
         .collect();
     near.sort_unstable();
@@ -27,7 +27,7 @@ pub(crate) fn nearest<'c>(word: &str, candidates: impl Iterator<Item = &'c str>)
     near.into_iter().take_while(|(d, _)| *d == least).take(MOST).map(|(_, c)| c).collect()
 }
 
-/// The first of [`nearest`], by a stricter limit: a third of the word.
+/// The first of [`nearest`], with a stricter limit: a third of the word.
 pub(crate) fn closest<'c>(word: &str, candidates: impl Iterator<Item = &'c str>) -> Option<&'c str> {
     let limit = (word.len() / 3).clamp(1, 3);
     if word.len() > LONGEST {
@@ -43,13 +43,13 @@ pub(crate) fn closest<'c>(word: &str, candidates: impl Iterator<Item = &'c str>)
     best.map(|(_, candidate)| candidate)
 }
 
-/// Names as a question: `` did you mean `a` or `b`? ``
+/// A question with the names: `` did you mean `a` or `b`? ``
 pub(crate) fn question<'n>(names: impl Iterator<Item = &'n str>) -> String {
     let names: Vec<String> = names.map(|n| format!("`{n}`")).collect();
     format!("did you mean {}?", names.join(" or "))
 }
 
-/// Edit distance: insertions, deletions, replacements, and swaps of neighbours, each counted once.
+/// Edit distance: insertions, deletions, replacements, and swaps of neighbours count 1 each.
 fn distance(a: &[u8], b: &[u8]) -> usize {
     let mut before_last: Vec<usize> = Vec::new();
     let mut last: Vec<usize> = (0..=b.len()).collect();

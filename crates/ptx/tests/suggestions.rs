@@ -64,7 +64,7 @@ fn mnemonics_are_suggested_that_take_the_modifiers_and_operands() {
 #[test]
 fn allowed_types_are_listed() {
     let label = label("and.s32 %r1, %r2, %r3;");
-    assert_eq!(label, "`.s32` is no type of `and`; types here: `.b16` `.b32` `.b64` `.pred`");
+    assert_eq!(label, "`.s32` is not a type of `and`; types here: `.b16` `.b32` `.b64` `.pred`");
 }
 
 #[test]
@@ -131,20 +131,20 @@ fn every_word_of_the_table_is_suggested() {
 fn what_is_said_of_modifiers_is_true_of_the_mnemonic() {
     let label = |s: &str| label(s);
     // `add` has one type, so it is no question of which others go with it.
-    assert_eq!(label("min.s32.u32 %r1, %r2, %r3;"), "`min` has one type, and `.s32` is it");
+    assert_eq!(label("min.s32.u32 %r1, %r2, %r3;"), "`min` takes one type, and already has `.s32`");
     // `cvt.rn.f32.f64` exists: what is said holds beside the source type.
     let said = label("cvt.rn.f32.f32 %f1, %f2;");
     assert!(
         said.starts_with(
-            "`cvt.f32.f32` exists without it; beside `.rn` `.f32`, the first type is one of `.f16`"
+            "`cvt.f32.f32` exists without it; with `.rn` `.f32`, the first type must be one of `.f16`"
         ),
         "{said}"
     );
     for (statement, said) in [
-        ("add.rn.s32 %r1, %r1, %r2;", "`.rn` goes with "),
+        ("add.rn.s32 %r1, %r1, %r2;", "`.rn` is for "),
         (
             "cvt.rn.f32.f16 %f1, %r2;",
-            "`cvt.f32.f16` exists without it; beside `.rn` `.f16`, the first type is ",
+            "`cvt.f32.f16` exists without it; with `.rn` `.f16`, the first type must be ",
         ),
     ] {
         assert!(label(statement).starts_with(said), "{statement}: {}", label(statement));
@@ -196,7 +196,7 @@ fn constants_out_of_range_are_reported() {
 fn characters_that_cannot_be_seen_are_named() {
     let found = one("\u{a0}");
     assert_eq!(found.message, "PTX does not use the character U+00A0 (no-break space), which is not ASCII");
-    assert_eq!(found.help.as_deref(), Some("in its place: a blank"));
+    assert_eq!(found.help.as_deref(), Some("use a blank instead"));
 }
 
 #[test]

@@ -1,6 +1,6 @@
-//! The `--arg` grammar: a kernel parameter as it is written on the command line.
+//! The `--arg` grammar: a kernel parameter on the command line.
 //!
-//! Invariant: parsing looks at the text alone; files are opened and parameters are matched by `run`.
+//! Invariant: parsing uses the text only; `run` opens files and matches parameters.
 
 use crate::UsageError;
 use crate::object::{Kind, Object};
@@ -18,7 +18,7 @@ pub(crate) enum Arg {
     },
     /// `in:FILE.npy`
     In(PathBuf),
-    /// `inout:FILE.npy[=OUT.npy]`: read from, written to.
+    /// `inout:FILE.npy[=OUT.npy]`: the input file and the output file.
     InOut(PathBuf, PathBuf),
     /// `out:DTYPE[SHAPE]=FILE.npy`
     Out {
@@ -26,19 +26,19 @@ pub(crate) enum Arg {
         dtype: String,
         /// Extents.
         shape: Vec<u64>,
-        /// Written after the launch.
+        /// The output file, written after the launch.
         file: PathBuf,
     },
     /// `zeros:BYTES`
     Zeros(u64),
     /// `bytes:HEX`
     Bytes(Vec<u8>),
-    /// `tex:...`, `surf:...`, `sampler:...`: the handle of it.
+    /// `tex:...`, `surf:...`, `sampler:...`: the handle of the object.
     Object(Box<Object>),
 }
 
 impl Arg {
-    /// Reads one `--arg`.
+    /// Parses one `--arg`.
     pub(crate) fn parse(text: &str) -> Result<Self, UsageError> {
         let fail = |why: &str| UsageError(format!("`--arg {text}`: {why}"));
         let (kind, rest) = text.split_once(':').ok_or_else(|| {
@@ -101,7 +101,7 @@ fn scalar(ty: &str, value: &str) -> Result<Vec<u8>, String> {
                 "s" => (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1),
                 _ => (-(1i128 << (bits - 1)), (1i128 << bits) - 1),
             };
-            // A hexadecimal value of a signed type may give its bits.
+            // A hexadecimal value of a signed type may be a bit pattern.
             let high = if kind == "s" && is_hex(value) { (1i128 << bits) - 1 } else { high };
             if number < low || number > high {
                 return Err(format!("{value} is outside {low}..={high}"));

@@ -1,4 +1,4 @@
-//! Arguments and bindings, made on the device and ready to launch.
+//! Arguments and bindings, loaded to the device for a launch.
 //!
 //! Invariant: output files are written only by [`Bound::write_back`], after the launches.
 
@@ -10,7 +10,7 @@ use ptxvm::{Buffer, Descriptor, Kernel, Module, Vm};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-/// What a launch works with, as it is written.
+/// The arguments and bindings of a launch, as written.
 #[derive(Debug, Default)]
 pub(crate) struct Given {
     /// `--arg`, in order.
@@ -22,12 +22,12 @@ pub(crate) struct Given {
 }
 
 impl Given {
-    /// Reads one `--bind`.
+    /// Parses one `--bind`.
     pub(crate) fn bind(&mut self, text: &str) -> Result<(), UsageError> {
         let (name, rest) =
             text.split_once('=').ok_or_else(|| format!("`--bind {text}`: expected `NAME=OBJECT`"))?;
         let Ok(Arg::Object(object)) = Arg::parse(rest).map_err(|e| e.0) else {
-            // The error of an object's own text says more.
+            // The error of an object's text is more specific.
             Arg::parse(rest)?;
             return Err(format!("`--bind {text}`: expected `tex:`, `surf:` or `sampler:`").into());
         };
@@ -35,7 +35,7 @@ impl Given {
         Ok(())
     }
 
-    /// Reads one `--texels`.
+    /// Parses one `--texels`.
     pub(crate) fn texels(&mut self, text: &str) -> Result<(), UsageError> {
         let (name, rest) = text
             .split_once('=')
@@ -51,20 +51,21 @@ impl Given {
 pub(crate) struct Bound {
     /// The parameter buffer.
     pub(crate) params: Vec<u8>,
-    /// What is odd about the arguments, though they fit.
+    /// Warnings about arguments that fit but look wrong.
     pub(crate) warnings: Vec<String>,
-    /// What to write back, and where to.
+    /// The buffers to write back, and their files.
     outputs: Vec<(Buffer<u8>, Array, PathBuf)>,
-    /// Texels with a name, and those of one object alone.
+    /// Named texels, and those of a single object.
     shared: BTreeMap<String, Texels>,
     own: Vec<Texels>,
-    /// Buffers that only the device uses, and handles; they live as long as the launches.
+    /// Buffers without output, and handles; they live as long as the launches.
     _inputs: Vec<Buffer<u8>>,
     _objects: Vec<ptxvm::Object>,
 }
 
 impl Bound {
-    /// Puts everything on the device: the arguments into the parameter buffer of the kernel, the bindings to the module's variables.
+    /// Loads everything to the device: the arguments into the parameter buffer of the kernel, the bindings to
+    /// the module's variables.
     pub(crate) fn new(vm: &Vm, module: &Module, kernel: &Kernel, given: &Given) -> Result<Self, UsageError> {
         let mut bound = Bound::default();
         for (name, object) in &given.texels {
@@ -190,8 +191,8 @@ fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-/// The warning where an integer is given for a floating-point parameter of the same width, or the other way round: its bits
-/// are passed as they are. Types `b...` of either side fit everything of their width.
+/// The warning about an integer for a floating-point parameter of the same width, or the reverse: its bits
+/// are passed unchanged. Types `b...` fit everything of their width.
 fn kinds_differ(label: &str, arg: &Arg, ty: Option<&str>) -> Option<String> {
     let (Arg::Scalar { ty: given, bytes }, Some(ty)) = (arg, ty) else { return None };
     let untyped = |ty: &str| ty.starts_with('b') && !ty.starts_with("bf");
@@ -207,7 +208,7 @@ fn kinds_differ(label: &str, arg: &Arg, ty: Option<&str>) -> Option<String> {
     ))
 }
 
-/// New device memory; `label` stands in errors and traps.
+/// New device memory; `label` is for errors and traps.
 fn zeros(vm: &Vm, label: &str, bytes: u64) -> Result<Buffer<u8>, UsageError> {
     vm.named_zeros(label, bytes).map_err(|e| UsageError(format!("{label}: {e}")))
 }
@@ -219,7 +220,7 @@ fn filled(vm: &Vm, label: &str, array: &Array) -> Result<Buffer<u8>, UsageError>
     Ok(buffer)
 }
 
-/// Copies device memory out in pieces, so that the host needs little memory of its own.
+/// Copies device memory to the output in pieces, so that the host needs little memory.
 fn copy_out(vm: &Vm, buffer: &Buffer<u8>, out: &mut dyn std::io::Write) -> Result<(), UsageError> {
     let mut piece = [0; 1 << 14];
     for start in (0..buffer.len()).step_by(piece.len()) {

@@ -1,9 +1,10 @@
-//! `ptxvm check`: every diagnostic of every file, on standard error; with `--link` also what is wrong between them.
+//! `ptxvm check`: prints all diagnostics of all files on standard error; with `--link` also conflicts between
+//! the files.
 
 use crate::options::{CheckOptions, Format, gpu_name};
 use crate::{Exit, UsageError};
 
-/// Checks the files. The status is that of the worst: a file that cannot be read over a rejected one.
+/// Checks the files. The status is the worst: an unreadable file is worse than a rejected one.
 pub(crate) fn check(options: &CheckOptions) -> Result<Exit, UsageError> {
     let check_options =
         ptxvm::CheckOptions { gpu_name: gpu_name(options.gpu_name.as_deref())?, strict: options.strict };
@@ -24,7 +25,7 @@ pub(crate) fn check(options: &CheckOptions) -> Result<Exit, UsageError> {
             report(&ptxvm::check(&name, &text, &check_options), options, &mut exit);
         }
     }
-    // Without one of the files, what it defines would seem to be missing.
+    // Without one of the files, its definitions would be reported as missing.
     if options.link && exit == Exit::Done {
         let texts: Vec<(&str, &str)> =
             sources.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
@@ -40,8 +41,8 @@ fn report(checked: &ptxvm::Checked, options: &CheckOptions, exit: &mut Exit) {
     }
 }
 
-/// Prints what checking found, on standard error: for people, or one JSON object a line.
-/// Behind `most` errors (0: no limit) nothing more is printed, but for how many there are.
+/// Prints the diagnostics of a check on standard error: as text, or one JSON object per line. After `most`
+/// errors (0: no limit) only their number is printed.
 pub(crate) fn print_diagnostics(checked: &ptxvm::Checked, format: Format, most: usize) {
     let mut printed = 0;
     for diagnostic in &checked.diagnostics {

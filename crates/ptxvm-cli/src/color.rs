@@ -1,18 +1,18 @@
 //! Whether diagnostics are printed in colors.
 //!
-//! Invariant: the choice is made once, before a command runs; without one it is that of `--color auto`.
+//! Invariant: the choice is made once, before a command runs; the default is that of `--color auto`.
 
 use crate::options::ColorChoice;
 
-/// What `--color` says; set once, before a command runs.
+/// The value of `--color`; set once, before a command runs.
 static COLOR: std::sync::OnceLock<ColorChoice> = std::sync::OnceLock::new();
 
-/// Sets what `--color` says.
+/// Sets the value of `--color`.
 pub(crate) fn set_color(choice: ColorChoice) {
     let _set_once = COLOR.set(choice);
 }
 
-/// Whether diagnostics are printed in colors: as `--color` says, else on a terminal, unless `NO_COLOR` is set.
+/// Whether diagnostics are coloured: as `--color` says; by default on a terminal, unless `NO_COLOR` is set.
 pub(crate) fn colors() -> bool {
     use std::io::IsTerminal as _;
     match COLOR.get() {

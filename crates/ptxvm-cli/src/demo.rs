@@ -1,7 +1,8 @@
 //! `ptxvm demo`: built-in kernels on built-in data, each checked against the host, and a picture.
 //!
-//! The PTX is what clang made of natural CUDA source: `demo/` holds links to files of `tests/fixtures`, which a package of the crate contains. Every expected value is computed here by plain Rust
-//! that shares nothing with the virtual machine but the data; results are compared bit for bit.
+//! The PTX is clang's output for natural CUDA source: `demo/` contains links to files of `tests/fixtures`,
+//! which a package of the crate includes. Every expected value is computed here by plain Rust that shares
+//! only the data with the virtual machine; results are compared bit for bit.
 
 use crate::options::DemoOptions;
 use crate::{Exit, UsageError};
@@ -14,7 +15,7 @@ macro_rules! fixture {
     };
 }
 
-/// What one kernel of the demo did.
+/// The result of one kernel of the demo.
 struct Row {
     what: String,
     kernel: &'static str,
@@ -22,7 +23,7 @@ struct Row {
     right: bool,
 }
 
-/// Runs all of them, prints the table, and fails where a result is wrong.
+/// Runs all kernels, prints the table, and fails if a result is wrong.
 pub(crate) fn demo(options: &DemoOptions) -> Result<Exit, UsageError> {
     let vm = Vm::new()?;
     let demos = [mandelbrot, matrix_product, reduction, histogram, sad];
@@ -65,7 +66,7 @@ fn launch(
     Ok(vm.launch(&kernel, &launch)?)
 }
 
-/// Numbers that look random and are the same on every machine (xorshift).
+/// Pseudo-random numbers that are equal on every machine (xorshift).
 fn noise(seed: u32) -> impl FnMut() -> u32 {
     let mut state = seed | 1;
     move || {
@@ -133,7 +134,7 @@ fn write_picture(
     })
 }
 
-/// Black inside; outside from deep blue over white to amber with the escape time.
+/// The colour of an escape time: black inside; outside from deep blue over white to amber.
 fn colour(time: u8, limit: i32) -> [u8; 3] {
     if i32::from(time) >= limit {
         return [0, 0, 0];
@@ -157,7 +158,7 @@ fn matrix_product(vm: &Vm, options: &DemoOptions) -> Result<Row, UsageError> {
     let grid = Launch::new([side, side, 1], [16, 16, 1]);
     let report = launch(vm, fixture!("matmul_tiled"), "matmul_tiled", grid, &args, options)?;
     let c = dc.read()?;
-    // The kernel adds with one fused multiply-add for each k in order, and so does this.
+    // The kernel adds with one fused multiply-add for each k in order, and so does this code.
     let right = (0..N * N).all(|i| {
         let sum = (0..N).fold(0.0f32, |sum, k| a[i / N * N + k].mul_add(b[k * N + i % N], sum));
         sum.to_bits() == c[i].to_bits()

@@ -1,7 +1,8 @@
-//! `ptxvm doctor` and `ptxvm --version --verbose`: what this installation has, what it lacks, and what to do.
+//! `ptxvm doctor` and `ptxvm --version --verbose`: the state of this installation, missing parts, and how to
+//! fix them.
 //!
-//! Invariant: nothing is changed; a file that is made to see whether a folder can be written is removed again. What is missing is
-//! named together with what mends it.
+//! Invariant: nothing is changed; a file that is created to test whether a folder is writable is removed
+//! again. Each missing part is reported together with its fix.
 
 use crate::exec::folder;
 use crate::{Exit, UsageError};
@@ -9,16 +10,16 @@ use ptxvm::CodeCache;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// How a check ended.
+/// The result of a check.
 enum Found {
     Fine(String),
-    /// It works without, not as well.
+    /// A missing part that is not required, and its benefit.
     Lacks(String, String),
-    /// What is wrong, and what to do.
+    /// A problem, and its fix.
     Wrong(String, String),
 }
 
-/// Checks everything, prints a line for each, and says with its status whether something is wrong.
+/// Runs all checks, prints a line for each, and returns whether there is a problem.
 pub(crate) fn doctor() -> Result<Exit, UsageError> {
     let checks = [
         ("LLVM", llvm()),
@@ -52,7 +53,7 @@ pub(crate) fn doctor() -> Result<Exit, UsageError> {
     Ok(if wrong == 0 { Exit::Done } else { Exit::Usage })
 }
 
-/// The version with all that a report of a mistake should name.
+/// The version, with everything that a bug report should contain.
 pub(crate) fn version() -> Result<Exit, UsageError> {
     let mut text = format!("ptxvm {}\n", env!("CARGO_PKG_VERSION"));
     let llvm = match ptxvm::compiler() {
@@ -82,7 +83,7 @@ fn llvm() -> Found {
     }
 }
 
-/// The processor's name and what code is made for.
+/// The processor's name, and the target of native code.
 fn processor() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let name = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
@@ -99,7 +100,7 @@ fn cache() -> Found {
             "PTXVM_CACHE_DIR names a folder for it; it is empty, or HOME is not set".to_owned(),
         ),
         CodeCache::Folder { path, .. } => {
-            // It is made when it is first needed, in the nearest folder that exists.
+            // The folder is created on first use, in the nearest folder that exists.
             let existing = path.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("."));
             match writable(existing) {
                 Ok(()) => Found::Fine(path.display().to_string()),
@@ -144,7 +145,7 @@ fn temporary() -> Found {
     }
 }
 
-/// What our NVRTC compiles with.
+/// The compiler of our NVRTC.
 fn clang() -> Found {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path).find_map(|folder| {
@@ -169,7 +170,7 @@ fn clang() -> Found {
     }
 }
 
-/// Whether a file can be made in a folder.
+/// Tests whether a file can be created in a folder.
 fn writable(folder: &Path) -> std::io::Result<()> {
     use std::hash::{BuildHasher as _, Hasher as _};
     let number = std::hash::RandomState::new().build_hasher().finish();

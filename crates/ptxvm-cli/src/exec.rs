@@ -1,13 +1,15 @@
 //! `ptxvm exec`: runs any CUDA program on the CPU.
 //!
-//! The program is started with our libraries first on its library path, stand-ins for the tools that its libraries call, and the
-//! variables that make those libraries hand over PTX. All of it lies in a folder that is removed when the program has ended.
+//! The program is started with our libraries first on its library path, with stand-ins for the tools that its
+//! libraries call, and with variables that make those libraries produce PTX. All of this is in a folder that
+//! is removed when the program has ended.
 //!
-//! A program that has the runtime inside (linked statically, as nvcc does) finds ours too: a preloaded library redirects its functions (`ptxvm-preload`).
+//! A program with a statically linked runtime, as nvcc makes by default, uses our runtime too: a preloaded
+//! library redirects its functions (`ptxvm-preload`).
 //!
-//! Invariant: a variable that the user has set keeps its value, save lists, to which ours is added; the program's exit status is ours, unless
-//! tools have found something in it.
-//! What it does not do: a runtime inside a program whose symbols are stripped asks the driver to prove its vendor, which we do not answer.
+//! Invariant: a variable that the user has set keeps its value, except for lists, to which our entries are
+//! added. The exit status is that of the program, unless tools have found something in it. Not supported: a runtime
+//! inside a program whose symbols are stripped asks the driver to prove its vendor, which ours does not.
 
 mod clients;
 mod findings;
@@ -23,7 +25,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 
-/// Runs the command and gives its exit status.
+/// Runs the command and returns its exit status.
 pub(crate) fn exec(options: &ExecOptions) -> Result<u8, UsageError> {
     if options.print_env {
         return print_environment(options);
@@ -48,7 +50,8 @@ pub(crate) fn exec(options: &ExecOptions) -> Result<u8, UsageError> {
     Ok(found.unwrap_or(code(status)))
 }
 
-/// Prints the variables for a shell to evaluate. The folder stays; a later run removes it when it is a day old.
+/// Prints the variables for a shell to evaluate. The folder stays; a later run removes it when it is a day
+/// old.
 fn print_environment(options: &ExecOptions) -> Result<u8, UsageError> {
     let folder = Folder::make(options.library_path.as_deref())?;
     let variables = variables(options, &folder)?;
@@ -63,7 +66,8 @@ fn print_environment(options: &ExecOptions) -> Result<u8, UsageError> {
     Ok(Exit::Done as u8)
 }
 
-/// A value as a POSIX shell reads it back: in single quotes where it holds more than letters, digits and a few signs.
+/// Quotes a value for a POSIX shell: in single quotes if it contains more than letters, digits and a few
+/// signs.
 fn quoted(value: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-:=,+@%".contains(c);
     if !value.is_empty() && value.chars().all(plain) {
@@ -72,7 +76,7 @@ fn quoted(value: &str) -> String {
     format!("'{}'", value.replace('\'', "'\\''"))
 }
 
-/// Every variable that differs from ours, with its value.
+/// Every variable that differs from our environment, with its value.
 fn variables(options: &ExecOptions, folder: &Folder) -> Result<Vec<(&'static str, OsString)>, UsageError> {
     if options.tools.tool.is_some() && options.library.wants_native() {
         return Err("tools watch the interpreter only: `--engine jit` is refused with `--tool`".into());
@@ -93,8 +97,9 @@ fn variables(options: &ExecOptions, folder: &Folder) -> Result<Vec<(&'static str
     Ok(set)
 }
 
-/// The library that redirects runtimes inside programs, behind what the user preloads: a sanitizer's library must be the first. One that is
-/// linked to the program wants to be the first too, and looks, unless it is told not to.
+/// The library that redirects runtimes inside of programs, after the libraries that the user preloads: a
+/// sanitizer's library must be the first. A sanitizer that is linked to the program checks for this, unless
+/// it is told not to.
 fn preloaded(folder: &Folder) -> Vec<(&'static str, OsString)> {
     let Some(library) = folder.preload() else { return Vec::new() };
     let behind = |name: &str, separator: &str, value: OsString| {
@@ -111,10 +116,10 @@ fn preloaded(folder: &Folder) -> Vec<(&'static str, OsString)> {
     ]
 }
 
-/// Where programs are looked for if `PATH` says nothing, as by the C library.
+/// The C library's default search path for programs, if `PATH` is not set.
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
-/// A search path with a folder in front of what the user has there, or of what holds without.
+/// A search path that begins with `folder`, followed by the user's path or the default.
 fn in_front(folder: &Path, name: &str, without: &str) -> OsString {
     let mut value = folder.as_os_str().to_owned();
     let rest = std::env::var_os(name).filter(|rest| !rest.is_empty()).unwrap_or_else(|| without.into());
@@ -125,8 +130,8 @@ fn in_front(folder: &Path, name: &str, without: &str) -> OsString {
     value
 }
 
-/// Starts the command and waits for it. Signals that ask us to end are handed on, so that the folder is removed after the program, which
-/// decides itself what they do to it.
+/// Starts the command and waits for it. Signals that ask us to end are forwarded to the program, so that the
+/// folder is removed only after the program has ended.
 fn run(command: &mut Command) -> std::io::Result<ExitStatus> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
     use signal_hook::iterator::SignalsInfo;
@@ -143,7 +148,7 @@ fn run(command: &mut Command) -> std::io::Result<ExitStatus> {
         }
     });
     if forward.is_err() {
-        // Nothing would hand signals on.
+        // Without the handler, signals would not be forwarded.
         let _gone = child.kill();
     }
     let status = child.wait();
@@ -152,7 +157,7 @@ fn run(command: &mut Command) -> std::io::Result<ExitStatus> {
     status
 }
 
-/// The signal that the program is to get too: not the ones of keys, which the terminal sends to the program itself.
+/// The signal to forward, except signals of keys, which the terminal sends to the program itself.
 fn handed_on(origin: &signal_hook::low_level::siginfo::Origin) -> Option<rustix::process::Signal> {
     use rustix::process::Signal;
     use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
@@ -167,7 +172,7 @@ fn handed_on(origin: &signal_hook::low_level::siginfo::Origin) -> Option<rustix:
     }
 }
 
-/// As a shell gives it: 128 and the signal's number where one ended the program.
+/// The status as shells report it: 128 plus the signal's number if a signal ended the program.
 fn code(status: ExitStatus) -> u8 {
     use std::os::unix::process::ExitStatusExt as _;
     match (status.code(), status.signal()) {

@@ -1,4 +1,4 @@
-//! `ptxvm explain`: what a diagnostic code means, or the list of codes.
+//! `ptxvm explain`: the meaning of a diagnostic code, or the list of codes.
 
 use crate::options::ExplainOptions;
 use crate::{Exit, UsageError};

@@ -1,7 +1,7 @@
-//! Files that a command line names: as they are, folders, and patterns that the shell has left.
+//! Files on the command line: files, folders, and patterns that the shell did not expand.
 //!
-//! Invariant: what is found comes in a fixed order, each file once as often as it is named; links to folders are not followed, so a
-//! search ends.
+//! Invariant: the result has a fixed order, and contains a file once per mention. Links to folders are not
+//! followed, so the search ends.
 
 use crate::UsageError;
 use std::path::{Path, PathBuf};
@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 /// How deep folders are searched.
 const DEEPEST: usize = 64;
 
-/// The files that the arguments name: `-` and files as they are, of a folder all `.ptx` files in it and in folders inside, and the
-/// matches of a pattern with `*`, `?` or `[...]` that is no file itself.
+/// The files of the arguments: `-` and existing files unchanged; for a folder all `.ptx` files below it; for
+/// a pattern with `*`, `?` or `[...]` that is no file itself, its matches.
 pub(crate) fn expand(arguments: &[String]) -> Result<Vec<String>, UsageError> {
     let mut files = Vec::new();
     for argument in arguments {
@@ -26,14 +26,14 @@ pub(crate) fn expand(arguments: &[String]) -> Result<Vec<String>, UsageError> {
             }
             files.extend(found.iter().map(|path| path.to_string_lossy().into_owned()));
         } else if argument.contains(['*', '?', '[']) && !path.exists() {
-            let paths = glob::glob(argument).map_err(|e| format!("`{argument}` is no pattern: {e}"))?;
+            let paths = glob::glob(argument).map_err(|e| format!("`{argument}` is not a pattern: {e}"))?;
             let found: Vec<PathBuf> = paths.filter_map(Result::ok).filter(|path| path.is_file()).collect();
             if found.is_empty() {
                 return Err(format!("no file matches `{argument}`").into());
             }
             files.extend(found.iter().map(|path| path.to_string_lossy().into_owned()));
         } else {
-            // Reading it says what is wrong with it.
+            // Reading it will report the error.
             files.push(argument.clone());
         }
     }

@@ -1,14 +1,14 @@
 //! `ptxvm fmt`: the canonical layout of PTX texts.
 //!
-//! Invariant: a file is written only where its text parses and is not yet in canonical layout; nothing but white space
-//! changes in it. A failure leaves the file as it was.
+//! Invariant: a file is written only if its text parses and is not yet in canonical layout; only white space
+//! changes. A failure leaves the file unchanged.
 
 use crate::options::FmtOptions;
 use crate::output::write_file;
 use crate::{Exit, UsageError};
 use std::path::Path;
 
-/// Formats the files. The status is that of the worst.
+/// Formats the files. The status is the worst.
 pub(crate) fn fmt(options: &FmtOptions) -> Result<Exit, UsageError> {
     let mut exit = Exit::Done;
     for file in &crate::files::expand(&options.files)? {
@@ -51,7 +51,7 @@ fn fmt_file(file: &str, options: &FmtOptions) -> Result<Exit, UsageError> {
     Ok(Exit::Done)
 }
 
-/// Reads a text that will be written back: what is not UTF-8 is not replaced but refused.
+/// Reads a text that will be written back: bytes that are not UTF-8 are refused instead of replaced.
 fn read_exactly(file: &str) -> Result<(String, String), UsageError> {
     let (name, bytes) = if file == "-" {
         ("<stdin>", crate::read_at_most(&mut std::io::stdin(), crate::LONGEST_TEXT))

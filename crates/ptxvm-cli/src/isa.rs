@@ -1,6 +1,6 @@
-//! `ptxvm isa`: the instruction table, and what of it is checked, interpreted and compiled natively.
+//! `ptxvm isa`: the instruction table, and which rows are checked, interpreted and compiled natively.
 //!
-//! Invariant: nothing here claims support; the library derives it from what is bound.
+//! Invariant: support is measured by the library, not claimed here.
 
 use crate::options::{Format, IsaOptions};
 use crate::{Exit, UsageError};

@@ -1,4 +1,4 @@
-//! `ptxvm run --list`: the kernels of a module, with what a launch of each needs.
+//! `ptxvm run --list`: the kernels of a module, with their parameters and resources.
 //!
 //! Invariant: nothing is launched.
 
@@ -8,7 +8,7 @@ use ptxvm::{Kernel, Module};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
-/// Prints them.
+/// Prints the list.
 pub(crate) fn list(module: &Module, format: Format) -> Result<(), UsageError> {
     let kernels = module.kernels().map(|name| module.kernel(name)).collect::<Result<Vec<_>, _>>()?;
     match format {

@@ -1,6 +1,6 @@
-//! `--launch FILE.json`: what a command line says, in a file.
+//! `--launch FILE.json`: options of the command line in a file.
 //!
-//! Invariant: every key is understood or refused; texts in the file are read as on the command line.
+//! Invariant: unknown keys are refused; texts in the file have the syntax of the command line.
 
 use crate::UsageError;
 use crate::arg::Arg;
@@ -8,7 +8,7 @@ use crate::bind::Given;
 use crate::object::{Kind, Object, Source};
 use serde_json::{Map, Value};
 
-/// Longest launch file, in bytes. Chosen: a thousand times what anybody writes.
+/// The longest launch file in bytes. Chosen: a thousand times the usual size.
 const LONGEST: u64 = 16 << 20;
 
 /// The contents of a launch file.
@@ -96,7 +96,8 @@ fn texels(value: &Value) -> Result<Object, String> {
     }
 }
 
-/// An object whose source stands under a key, and its fields under their names. The fields of a sampler may also stand in the key's object.
+/// An object whose source is under a key, with its fields by name. The fields of a sampler may also be in the
+/// key's object.
 fn described(kind: Kind, map: &Map<String, Value>, key: &str) -> Result<Object, String> {
     let source = match (kind, map.get(key)) {
         (Kind::Sampler, Some(Value::Object(fields))) if map.len() == 1 => {

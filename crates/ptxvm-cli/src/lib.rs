@@ -1,6 +1,7 @@
-//! What the program `ptxvm` reads beside PTX, for tests and fuzz targets: `.npy` files, launch files and arguments.
+//! The readers of the program `ptxvm` besides PTX, for tests and fuzz targets: `.npy` files, launch files and
+//! arguments.
 //!
-//! The program does not use this library: it has the same files as modules of its own.
+//! The program does not use this library: it contains the same files as modules.
 #![forbid(unsafe_code)]
 #![allow(dead_code, reason = "the program uses the rest")]
 
@@ -14,10 +15,10 @@ mod usage;
 
 pub(crate) use usage::{UsageError, read_at_most};
 
-/// Reads the bytes as everything that a user may give: each is taken or refused.
+/// Passes the bytes to every reader of user input; each accepts or refuses them.
 ///
 /// # Panics
-/// Where a reader breaks what it promises.
+/// If a reader violates its invariants.
 pub fn reads(bytes: &[u8]) {
     if let Ok(array) = npy::Array::read_from(&mut &bytes[..]) {
         assert_eq!(array.bytes.len() as u64, array.len(), "an array has the bytes that it says");

@@ -1,6 +1,8 @@
-//! `ptxvm litmus`: decides litmus tests of the memory consistency model, on all cores, one line a file.
+//! `ptxvm litmus`: decides litmus tests of the memory consistency model, on all cores, with one line per
+//! file.
 //!
-//! Files, folders (all their `.litmus` files) and patterns are accepted. What is decided, and how, is `ptx-model`; see `docs/litmus.md`.
+//! Files, folders (with all their `.litmus` files) and patterns are accepted. `ptx-model` makes the
+//! decisions; see `docs/litmus.md`.
 
 use crate::output::write_file;
 use crate::{Exit, UsageError, print_err, print_out, read_at_most};
@@ -14,12 +16,12 @@ use std::time::Duration;
 
 /// Longest text of a test.
 const LONGEST: u64 = 1 << 20;
-/// Most files that folders and patterns may name. Chosen: far above any collection of litmus tests.
+/// The most files from folders and patterns. Chosen: far above any collection of litmus tests.
 const MOST_FILES: usize = 100_000;
-/// The stack of a worker: expressions nest as deep as `ptx-model` lets them.
+/// The stack of a worker: expressions nest as deeply as `ptx-model` allows.
 const STACK: usize = 16 << 20;
 
-/// What is asked about a test.
+/// The question about a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Check {
     /// Whether its clause holds.
@@ -76,7 +78,7 @@ fn rule_named(name: &str) -> Result<Rule, String> {
     Rule::named(name).ok_or_else(|| "`ptxvm litmus --rules` lists the rules".to_owned())
 }
 
-/// What became of a file.
+/// The result for a file.
 struct Outcome {
     exit: Exit,
     out: String,
@@ -84,7 +86,8 @@ struct Outcome {
     picture: Option<String>,
 }
 
-/// Decides the tests. The status is that of the worst: a file that cannot be read, then one that is rejected, then one undecided.
+/// Decides the tests. The status is the worst: an unreadable file, then a rejected one, then an undecided
+/// one.
 pub(crate) fn litmus(options: &LitmusOptions) -> Result<Exit, UsageError> {
     if options.rules {
         print_out(&rules())?;
@@ -115,7 +118,7 @@ pub(crate) fn litmus(options: &LitmusOptions) -> Result<Exit, UsageError> {
         let spawn = |_| std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work);
         let started: Vec<_> = (0..workers).map_while(|n| spawn(n).ok()).collect();
         if started.is_empty() {
-            // No thread can be started: this one does the work, on the stack that `main` made.
+            // If no thread can be started, this thread does the work, on the stack that `main` made.
             work();
         }
     });
@@ -206,7 +209,7 @@ fn decide(file: &Path, options: &LitmusOptions) -> Outcome {
     outcome
 }
 
-/// What is said besides the verdict.
+/// Additional lines besides the verdict.
 fn notes(
     test: &ptx_model::test::Test,
     verdict: &Verdict,
@@ -262,7 +265,7 @@ fn read(file: &Path) -> std::io::Result<String> {
     Ok(String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned()))
 }
 
-/// The files that a name means: itself, the tests of a folder, or what a pattern matches.
+/// The files of an argument: itself, the tests of a folder, or the matches of a pattern.
 fn expand(name: &str, files: &mut Vec<PathBuf>) -> Result<(), UsageError> {
     let path = Path::new(name);
     let before = files.len();
@@ -290,7 +293,7 @@ fn expand(name: &str, files: &mut Vec<PathBuf>) -> Result<(), UsageError> {
     Ok(())
 }
 
-/// Adds the files below a folder that are wanted, in order. Links to folders are not followed.
+/// Adds matching files below a folder, in order. Links to folders are not followed.
 fn walk(
     folder: &Path,
     wanted: &mut impl FnMut(&Path) -> bool,
@@ -315,7 +318,7 @@ fn walk(
     Ok(())
 }
 
-/// Whether a path matches a pattern: `*` and `?` are anything within a name, `**` crosses folders.
+/// Whether a path matches a pattern: `*` and `?` match within a name, `**` matches across folders.
 fn matches(pattern: &[u8], path: &[u8]) -> bool {
     match pattern {
         [] => path.is_empty(),

@@ -1,9 +1,10 @@
 //! The program `ptxvm`: checks, runs and explains PTX on any CPU.
 //!
-//! Each subcommand has its file. Exit statuses are fixed for every command and stand in [`Exit`]; a panic is a bug of ours,
-//! says so, and exits with 101. Nothing here knows how PTX is checked or executed: that is `ptxvm`, the library.
+//! Each subcommand has its own file. Exit statuses are common to all commands ([`Exit`]). A panic is a bug,
+//! is reported as one, and exits with 101. Checking and executing PTX is the task of the library `ptxvm`.
 #![forbid(unsafe_code)]
-// They panic where the descriptor is full or its reader is gone: `print_out` and `print_err` do not.
+// These macros panic if the descriptor is full or its reader has closed it; `print_out` and `print_err` do
+// not.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod arg;
@@ -49,22 +50,23 @@ pub(crate) enum Exit {
     Usage = 2,
     /// A trap stopped the kernel.
     Trapped = 3,
-    /// SIGINT stopped the kernel: 128 and its number, as shells say it.
+    /// SIGINT stopped the kernel: 128 plus its number, as in shells.
     Interrupted = 128 + 2,
-    /// The same of SIGTERM.
+    /// SIGTERM stopped the kernel.
     Terminated = 128 + 15,
 }
 
-/// Ends with one line where memory runs out at a place that cannot say what for.
+/// Ends the program with one line if memory is exhausted where no error can be reported.
 #[global_allocator]
 static ALLOCATOR: ptxvm::EndingAllocator = ptxvm::EndingAllocator;
 
-/// The stack that commands run on, in bytes: what the system gives to the first thread may be little (`ulimit -s`), and parsers go as deep as
-/// their limits allow. Chosen: what is nested as deep as it may be takes less than 1 MiB.
+/// The stack of commands in bytes: the first thread's stack can be small (`ulimit -s`), and parsers recurse
+/// up to their limits. Chosen: the deepest allowed nesting needs less than 1 MiB.
 const STACK: usize = 16 << 20;
 /// The status of a panic.
 const PANICKED: u8 = 101;
-/// Longest PTX text that is read, in bytes. Chosen: far above what compilers write; a device without an end must end.
+/// The longest PTX text in bytes. Chosen: far above the output of compilers; reading an endless device must
+/// end.
 pub(crate) const LONGEST_TEXT: u64 = 1 << 30;
 
 fn main() -> ExitCode {
@@ -73,10 +75,10 @@ fn main() -> ExitCode {
             "ptxvm bug: {info}\nthis is a mistake in ptxvm, not in your program; please report it with the PTX file, the command line and this text\n"
         ));
     }));
-    // Instead of ending the program by a signal, a file that grows past the limit of its size is an error of writing it.
+    // A file that exceeds the size limit becomes a write error instead of a fatal signal.
     let grown = std::sync::Arc::default();
     let _as_before = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, grown);
-    // The end of this thread is the end of the process, whichever thread has kernels compiled.
+    // The end of this thread ends the process; other threads may compile kernels at that time.
     ptxvm::guard_this_thread();
     let thread = std::thread::Builder::new().stack_size(STACK).spawn(dispatch);
     ExitCode::from(match thread {
@@ -85,7 +87,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// Does what the arguments say; the exit status.
+/// Executes the command line; returns the exit status.
 fn dispatch() -> u8 {
     let arguments: Vec<_> = std::env::args_os().collect();
     let exit = match exec::tools::called_as(arguments.first()) {
@@ -108,7 +110,8 @@ fn dispatch() -> u8 {
     })
 }
 
-/// Whether all that is asked for is the version with details: clap prints the version alone before it sees another option.
+/// Whether only the detailed version is requested: clap prints the short version before it parses another
+/// option.
 fn asks_for_version(arguments: &[std::ffi::OsString]) -> bool {
     let is = |long: &str, short: &str| arguments.iter().skip(1).any(|a| a == long || a == short);
     arguments.len() == 3 && is("--version", "-V") && is("--verbose", "-v")
@@ -119,7 +122,7 @@ fn command(command: Command) -> Result<u8, UsageError> {
     let exit = match command {
         Command::Check(options) => check::check(&options),
         Command::Run(options) => run::run(&options),
-        // Found something: the status is the caller's choice.
+        // The user chooses the status for findings.
         Command::Sanitize(options) => return sanitize::sanitize(&options),
         Command::Fmt(options) => fmt::fmt(&options),
         Command::Explain(options) => explain::explain(&options),
@@ -129,13 +132,13 @@ fn command(command: Command) -> Result<u8, UsageError> {
         Command::Doctor => doctor::doctor(),
         Command::Completions(options) => shell::completions(&options),
         Command::Man(options) => shell::man(&options),
-        // The program's own.
+        // The status of the program.
         Command::Exec(options) => return exec::exec(&options),
     };
     exit.map(|exit| exit as u8)
 }
 
-/// Help, which was asked for, or what is wrong with the command line.
+/// Prints help, if requested, or the error in the command line.
 fn usage(said: &clap::Error) -> Result<u8, UsageError> {
     let printed = said.print();
     if !said.use_stderr() {
@@ -144,8 +147,8 @@ fn usage(said: &clap::Error) -> Result<u8, UsageError> {
     Ok(said.exit_code() as u8)
 }
 
-/// Reads a PTX text; `-` is standard input. Text that is not UTF-8 is read with replacement characters, which the checker
-/// reports with their place.
+/// Reads a PTX text; `-` is standard input. Bytes that are not UTF-8 become replacement characters, which the
+/// checker reports with their place.
 pub(crate) fn read_source(path: &str) -> Result<(String, String), UsageError> {
     let fail = |what: &str, why: std::io::Error| UsageError(format!("cannot read {what}: {why}"));
     let text = |bytes| {

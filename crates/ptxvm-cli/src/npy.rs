@@ -1,8 +1,8 @@
 //! Arrays in `.npy` files, as raw bytes with their element type and shape.
 //!
-//! Invariants: [`Array::bytes`] is empty in a new array, which is zero, and else has [`Array::len`] bytes. Byte order is little-endian,
-//! as on the device; big-endian and object arrays are refused. The order of the file (C or Fortran) is kept. Memory grows with what a file
-//! holds, not with what its header says.
+//! Invariants: [`Array::bytes`] is empty in a new array, which is zero, and otherwise has [`Array::len`]
+//! bytes. Byte order is little-endian, as on the device; big-endian and object arrays are refused. The order
+//! of the file (C or Fortran) is kept. Memory use depends on the size of a file, not on its header.
 
 mod header;
 
@@ -144,7 +144,8 @@ mod tests {
         std::fs::remove_file(path).unwrap();
     }
 
-    /// The header of the first claims a terabyte, which nobody sets aside; the second is longer than it says.
+    /// The header of the first declares a terabyte, which must not be allocated; the second is longer than
+    /// declared.
     #[test]
     fn sizes_are_those_of_the_file() {
         let path = std::env::temp_dir().join(format!("ptxvm-npy-size-{}.npy", std::process::id()));

@@ -1,9 +1,11 @@
-//! Textures, samplers and surfaces as they are written on the command line: `tex:SOURCE,FIELD=VALUE,...`, `surf:...`, `sampler:...`.
+//! Textures, samplers and surfaces on the command line: `tex:SOURCE,FIELD=VALUE,...`, `surf:...`,
+//! `sampler:...`.
 //!
-//! The fields are those of PTX ISA §5.3 (Tables 9 and 10), with the geometry, and what the manual has no field for: how depths are compared
-//! (`compare`), the filter between levels (`mip_filter_mode`), the level of a surface (`level`), and the distance of rows in linear memory (`pitch`).
+//! The fields are those of PTX ISA §5.3 (Tables 9 and 10), the geometry, and fields that the manual lacks:
+//! the depth comparison (`compare`), the filter between levels (`mip_filter_mode`), the level of a surface
+//! (`level`), and the distance of rows in linear memory (`pitch`).
 //!
-//! Invariant: parsing looks at the text alone; files are opened by [`Texels::load`].
+//! Invariant: parsing uses the text only; [`Texels::load`] opens files.
 
 use crate::UsageError;
 use crate::arg::Arg;
@@ -14,7 +16,7 @@ use ptxvm::{
 };
 use std::path::PathBuf;
 
-/// What an object is.
+/// The kind of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A texture, in unified mode with its sampler.
@@ -27,19 +29,19 @@ pub(crate) enum Kind {
     Texels,
 }
 
-/// Where texels come from.
+/// The source of texels.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Source {
-    /// `@NAME`: what `--texels NAME=...` names.
+    /// `@NAME`: the texels of `--texels NAME=...`.
     Shared(String),
     /// `in:`, `inout:`, `out:` or `zeros:` as in `--arg`; a file name alone is `in:`.
     Own(Arg),
 }
 
-/// An object as it is written.
+/// An object, as written.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Object {
-    /// What it is.
+    /// Its kind.
     pub(crate) kind: Kind,
     /// Its texels; samplers have none.
     pub(crate) source: Option<Source>,
@@ -110,7 +112,7 @@ const COMPARES: [(&str, Compare); 8] = [
 ];
 
 impl Kind {
-    /// The kind that a prefix of an argument names.
+    /// The kind for a prefix of an argument.
     pub(crate) fn of(prefix: &str) -> Option<Self> {
         match prefix {
             "tex" => Some(Kind::Texture),
@@ -122,7 +124,7 @@ impl Kind {
 }
 
 impl Object {
-    /// Reads what stands after the prefix: `SOURCE,FIELD=VALUE,...`; of a sampler, fields alone.
+    /// Parses the text after the prefix: `SOURCE,FIELD=VALUE,...`; for a sampler, fields only.
     pub(crate) fn parse(kind: Kind, text: &str) -> Result<Self, String> {
         let mut parts = split(text).into_iter();
         let source = match kind {
@@ -147,7 +149,7 @@ impl Object {
             object.set(name.trim(), value.trim())?;
         }
         if matches!(object.source, Some(Source::Shared(_))) && object.fields.describe_texels() {
-            return Err("the fields of shared texels stand in `--texels`".to_owned());
+            return Err("the fields of shared texels belong in `--texels`".to_owned());
         }
         Ok(object)
     }
@@ -209,7 +211,7 @@ impl Object {
         Ok(())
     }
 
-    /// The descriptor of it; `texels` are those of its source.
+    /// Its descriptor; `texels` are those of its source.
     pub(crate) fn descriptor(&self, texels: Option<&Texels>) -> Result<Descriptor, UsageError> {
         let array = || texels.map(|texels| &texels.array).ok_or("an object without texels");
         Ok(match self.kind {
@@ -240,13 +242,13 @@ impl Source {
     }
 }
 
-/// The place of a word in a list, or the list.
+/// The index of a word in a list; the error lists the words.
 fn one_of(list: &[&str], value: &str) -> Result<usize, String> {
     let found = list.iter().position(|word| *word == value);
     found.ok_or_else(|| format!("one of {}", list.join(", ")))
 }
 
-/// The pieces between commas that stand in no brackets.
+/// Splits at commas outside of brackets.
 fn split(text: &str) -> Vec<&str> {
     let (mut parts, mut start, mut depth) = (Vec::new(), 0, 0u32);
     for (at, c) in text.char_indices() {
@@ -269,7 +271,7 @@ impl Fields {
         self.sampler.get_or_insert_default()
     }
 
-    /// Whether any of them says what texels are.
+    /// Whether any of the fields describes texels.
     fn describe_texels(&self) -> bool {
         let Fields { geom, data_type, order, size, layers, levels, samples, linear, pitch, .. } = self;
         let numbers = [layers, levels, samples].iter().any(|n| **n > 0)
@@ -278,14 +280,15 @@ impl Fields {
         geom.is_some() || data_type.is_some() || order.is_some() || numbers || *linear
     }
 
-    /// Geometry, extent and format of the texels of a file.
+    /// Geometry, extent and format of the texels in a file.
     ///
-    /// With an extent given, the file holds the levels one after another, whatever its shape. Else its shape is the extent: layers, cube faces or
-    /// samples, depth, height, width, and where there is one axis more, the channels.
+    /// With an explicit extent, the file contains the levels one after another, with any array shape.
+    /// Otherwise the array shape gives the extent: layers, cube faces or samples, depth, height, width, and
+    /// if there is one more axis, the channels.
     fn texels(&self, file: &npy::Array) -> Result<(Shape, Format), String> {
         let sized = self.size.iter().any(Option::is_some);
         let axes = file.shape.len();
-        // An array of several channels without a geometry: the last axis is theirs where it has as many.
+        // For several channels without a geometry, the last axis is that of the channels if its size matches.
         let channels = self.order.filter(|_| !self.is_packed()).map(|order| order.stored().len() as u64);
         let last_is_channels = channels.is_some_and(|n| n > 1 && file.shape.last() == Some(&n) && axes > 1);
         let geom = match (self.geom, sized) {
@@ -334,7 +337,7 @@ impl Fields {
             },
             _ => {
                 return Err(format!(
-                    "`geom={name}` takes an array of {needed} axes (and one of channels), not {axes}"
+                    "`geom={name}` takes an array of {needed} axes (and one of channels), found {axes}"
                 ));
             }
         };
@@ -380,7 +383,8 @@ fn axes_of(geom: Geom) -> usize {
     }
 }
 
-/// The shape of an array whose axes are, from the last: width, height, depth; before them samples or faces, and layers.
+/// The shape of an array with these axes, from the last: width, height, depth; before them samples or faces,
+/// and layers.
 fn shape_of(geom: Geom, axes: &[u32]) -> Option<Shape> {
     let plain = |size| Shape::new(geom, size);
     Some(match (geom, axes) {
@@ -397,18 +401,18 @@ fn shape_of(geom: Geom, axes: &[u32]) -> Option<Shape> {
     })
 }
 
-/// Texels on the device, and where they are written to after the launch.
+/// Texels on the device, and their output file.
 #[derive(Debug)]
 pub(crate) struct Texels {
     array: Array,
-    /// The file as it was, and where it goes.
+    /// The contents of the input file, and the output file.
     output: Option<(npy::Array, PathBuf)>,
-    /// Linear memory that the texels lie in.
+    /// The linear memory of the texels.
     _memory: Option<Buffer<u8>>,
 }
 
 impl Texels {
-    /// Reads the texels of an object's own source and puts them on the device; `label` stands in errors and traps.
+    /// Reads the texels of an object and loads them to the device; `label` is for errors and traps.
     pub(crate) fn load(vm: &Vm, label: &str, source: &Arg, object: &Object) -> Result<Self, UsageError> {
         let fail = |why: String| UsageError(format!("{label}: {why}"));
         let fields = &object.fields;
@@ -448,7 +452,7 @@ impl Texels {
             return Err(fail(format!("{has} bytes of `{ty}` do not fit the texture's {wanted}")));
         }
         let mut rest = &file.bytes[..];
-        // New memory is zero: there is nothing to write of `zeros:` and `out:`.
+        // New memory is zero: `zeros:` and `out:` need no copy.
         for level in (0..shape.levels).filter(|_| !file.bytes.is_empty()) {
             let (texels, after) = rest.split_at(array.level_bytes(level) as usize);
             array.write(level, texels)?;

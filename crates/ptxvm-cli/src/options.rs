@@ -211,7 +211,7 @@ pub(crate) struct RunOptions {
     /// execute [default: native]
     #[arg(long, value_name = "CPU")]
     pub(crate) cpu: Option<ptxvm::Target>,
-    /// Warps of a CTA that native code runs as one, where it can [default: as many as it pays for]
+    /// Warps of a CTA that native code runs as one coarse warp, where possible [default: chosen by cost]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=32))]
     pub(crate) team: Option<u32>,
     /// Neither use nor keep native code on disk (in PTXVM_CACHE_DIR, or the user's cache folder)
@@ -229,13 +229,14 @@ pub(crate) struct RunOptions {
     /// Stop with a trap after this many seconds, compiling included
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) timeout: Option<std::time::Duration>,
-    /// Drop what the kernel prints beyond this, and say how much that was
+    /// Drop output of the kernel beyond this limit, and report its size
     #[arg(long, value_name = "BYTES", default_value_t = ptxvm::Launch::OUTPUT_LIMIT)]
     pub(crate) max_output: u64,
     /// Launch this many times in the same process on the same memory, at most a million
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) repeat: u32,
-    /// Schedule seed: another order of lanes' turns, warps and CTAs, on one OS thread whatever --threads says, so that runs repeat
+    /// Schedule seed: permutes warps and CTAs and varies their time slices, on one OS thread regardless of
+    /// --threads, so that runs repeat
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
     /// Begin memory that the manual leaves undefined (shared and local memory, `malloc`) with these bytes over and over, not with zeros
@@ -264,7 +265,7 @@ pub(crate) struct RunOptions {
     pub(crate) format: Format,
 }
 
-/// Options of `sanitize`: those of `run`, and what the tools are to do.
+/// Options of `sanitize`: those of `run`, and those of the tools.
 #[derive(Debug, Args)]
 #[command(after_long_help = OBJECTS)]
 pub(crate) struct SanitizeOptions {
@@ -307,7 +308,7 @@ pub(crate) struct FmtOptions {
     /// PTX files, folders or patterns, formatted in place; `-` is standard input, formatted to standard output
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<String>,
-    /// Write nothing; exit with 1 where a file is not in canonical layout
+    /// Write nothing; exit with 1 if a file is not in canonical layout
     #[arg(long)]
     pub(crate) check: bool,
     /// Print to standard output, and leave the files as they are
@@ -343,7 +344,7 @@ pub(crate) struct DemoOptions {
     pub(crate) threads: Option<u32>,
 }
 
-/// `X[,Y[,Z]]`; what is left out is 1.
+/// `X[,Y[,Z]]`; omitted extents are 1.
 fn extent(text: &str) -> Result<[u32; 3], String> {
     let mut extent = [1; 3];
     let parts: Vec<&str> = text.split(',').collect();
@@ -359,7 +360,7 @@ fn extent(text: &str) -> Result<[u32; 3], String> {
     Ok(extent)
 }
 
-/// `CTA:THREAD`, each `X[,Y[,Z]]` from 0; a thread alone is one of the first CTA.
+/// `CTA:THREAD`, each `X[,Y[,Z]]` from 0; a single thread is in the first CTA.
 fn thread(text: &str) -> Result<([u32; 3], [u32; 3]), String> {
     let place = |text: &str| {
         let mut place = [0; 3];
@@ -393,7 +394,7 @@ fn capability(text: &str) -> Result<String, String> {
     let digits = text.strip_prefix("sm_").unwrap_or(text).replace('.', "");
     match ptxvm::Sm::from_name(&format!("sm_{digits}")) {
         Some(_) => Ok(text.to_owned()),
-        None => Err(format!("`{text}` is no compute capability, such as sm_80 or 8.0")),
+        None => Err(format!("`{text}` is not a compute capability such as sm_80 or 8.0")),
     }
 }
 
@@ -407,7 +408,7 @@ fn driver_version(text: &str) -> Result<String, String> {
     if known {
         Ok(text.to_owned())
     } else {
-        Err(format!("`{text}` is no driver version, such as 12.9 or 13.0"))
+        Err(format!("`{text}` is not a driver version such as 12.9 or 13.0"))
     }
 }
 
@@ -475,10 +476,10 @@ pub(crate) struct ExecOptions {
     /// Run nothing, and print the variables for a shell: `eval "$(ptxvm exec --print-env)"`; the folder that they name stays
     #[arg(long)]
     pub(crate) print_env: bool,
-    /// Tools that watch the program's kernels.
+    /// Sanitizers for the program's kernels.
     #[command(flatten)]
     pub(crate) tools: ToolOptions,
-    /// What the libraries read.
+    /// Options for the libraries.
     #[command(flatten)]
     pub(crate) library: LibraryOptions,
 }
@@ -503,7 +504,7 @@ pub(crate) struct ToolOptions {
     pub(crate) suppressions: Option<std::path::PathBuf>,
 }
 
-/// Options of `exec` that the libraries in the program read, as variables.
+/// Options of `exec` that the libraries in the program read from variables.
 #[derive(Debug, Args)]
 pub(crate) struct LibraryOptions {
     /// Compute capability of the device [default: PTXVM_SM, or 8.0]

@@ -1,11 +1,12 @@
-//! What the program writes: standard output, standard error, and files that the command line names.
+//! Output of the program: standard output, standard error, and files of the command line.
 //!
-//! A file is written beside its place under another name and then renamed, so a full disk or a kill leaves the old file as it was:
-//! `inout:` and `fmt` write over what they have read. A link is followed only if it is this user's or root's, since another user
-//! may have planted it in a folder that all can write to. What is no regular file (`/dev/stdout`, a FIFO) is written to as it is.
+//! A file is written under a temporary name in the same folder and then renamed, so a full disk or a kill
+//! leaves the old file unchanged; `inout:` and `fmt` overwrite their input. A link is followed only if this
+//! user or root owns it, because another user may have planted it in a folder with public write permission. A
+//! file that is not regular (`/dev/stdout`, a FIFO) is written directly.
 //!
-//! Invariant: nothing here panics, whatever the descriptors are. What it does not do: the folders of a path are those that the command
-//! line names, whoever they belong to.
+//! Invariant: nothing here panics, whatever the descriptors are. The owners of the folders in a path are not
+//! checked.
 
 use crate::UsageError;
 use rustix::process::geteuid;
@@ -15,16 +16,16 @@ use std::io::{BufWriter, ErrorKind, Result, Write};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// Prints to standard output; a reader that has gone away (`ptxvm isa | head`) is no error.
+/// Prints to standard output. A closed reader (`ptxvm isa | head`) is no error.
 ///
 /// # Errors
-/// It cannot be written, as on a full disk.
+/// It cannot be written, for example on a full disk.
 pub(crate) fn print_out(text: &str) -> std::result::Result<(), UsageError> {
     let mut out = std::io::stdout().lock();
     ended(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }
 
-/// The same for what others have printed to standard output.
+/// Converts the result of other prints to standard output in the same way.
 pub(crate) fn ended(printed: Result<()>) -> std::result::Result<(), UsageError> {
     match printed {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
@@ -34,15 +35,15 @@ pub(crate) fn ended(printed: Result<()>) -> std::result::Result<(), UsageError> 
     }
 }
 
-/// Prints to standard error. Where that cannot be written, the exit status must do.
+/// Prints to standard error. A failure is ignored; the exit status remains.
 pub(crate) fn print_err(text: &str) {
     let _no_place_to_say_so = std::io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// Makes a file of what `content` writes.
+/// Writes a file with the output of `content`.
 ///
 /// # Errors
-/// Why it cannot be written; an old file is then as it was.
+/// The reason why it cannot be written; an old file is then unchanged.
 pub(crate) fn write_file(
     path: &Path,
     content: impl FnOnce(&mut dyn Write) -> Result<()>,
@@ -85,7 +86,7 @@ fn is_descriptor(path: &Path) -> bool {
     names(path) || std::fs::read_link(path).is_ok_and(|target| names(&target))
 }
 
-/// Where a path leads if it is a link.
+/// The target of a path that is a link.
 fn target(path: &Path) -> Result<PathBuf> {
     let Ok(about) = std::fs::symlink_metadata(path) else { return Ok(path.to_owned()) };
     if !about.is_symlink() {
@@ -99,26 +100,27 @@ fn target(path: &Path) -> Result<PathBuf> {
     }
     match path.canonicalize() {
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            Err(std::io::Error::new(ErrorKind::NotFound, "it is a symbolic link to nothing"))
+            Err(std::io::Error::new(ErrorKind::NotFound, "it is a dangling symbolic link"))
         }
         found => found,
     }
 }
 
-/// A new file in the folder of a path, under a name that others cannot tell before.
+/// A new file in the folder of a path, with an unpredictable name.
 fn beside(path: &Path) -> Result<(PathBuf, File)> {
     let number = RandomState::new().build_hasher().finish();
     let name = path.file_name().ok_or_else(|| std::io::Error::from(ErrorKind::IsADirectory))?;
     let mut part = std::ffi::OsString::from(".");
-    // Names have 255 bytes at most.
+    // Names have at most 255 bytes.
     part.push(name.to_string_lossy().chars().take(40).collect::<String>());
     part.push(format!(".{number:016x}.part"));
     let part = path.with_file_name(part);
-    // Fails where the name exists, as a link too.
+    // Fails if the name exists, even as a link.
     Ok((part.clone(), OpenOptions::new().write(true).create_new(true).open(&part)?))
 }
 
-/// Gives a new file the mode of the one whose place it takes. Where modes cannot be changed, it must at least allow no more.
+/// Gives a new file the mode of the file that it replaces. If modes cannot be changed, it must not allow
+/// more.
 fn keep_mode(file: &File, old: Option<Metadata>) -> Result<()> {
     let Some(old) = old else { return Ok(()) };
     let more = file.metadata()?.mode() & !old.mode() & 0o777;
@@ -193,7 +195,7 @@ mod tests {
         assert_eq!(fs::read(&file).unwrap(), b"new");
         assert!(link.is_symlink());
         assert!(write(&wild, "").unwrap_err().ends_with("a symbolic link to nothing"));
-        // Only root can give a link away.
+        // Only root can change the owner of a link.
         if lchown(&link, Some(geteuid().as_raw() + 1), None).is_ok() {
             assert!(write(&link, "more").unwrap_err().ends_with("a symbolic link of another user"));
             assert_eq!(fs::read(&file).unwrap(), b"new");

@@ -1,7 +1,8 @@
-//! What a user sees and does while a kernel runs: a line that says how far it is, and keys that stop it.
+//! The progress line of long launches, and the signals that stop a launch.
 //!
-//! Invariant: nothing is printed unless standard error is a terminal and the launch takes long. The first SIGINT or SIGTERM stops the launch, so
-//! that its report is printed; the second ends the program at once, as the first does before and after the launch.
+//! Invariant: nothing is printed unless standard error is a terminal and the launch takes long. The first
+//! SIGINT or SIGTERM stops the launch, so that its report is printed. The second ends the program at once, as
+//! does the first before and after the launch.
 
 use crate::{Exit, UsageError};
 use ptxvm::{Error, Kernel, Launch, Report, Vm};
@@ -12,24 +13,24 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-/// How long a launch is silent.
+/// Time before the first progress line.
 const SILENT: Duration = Duration::from_secs(1);
-/// How often the line changes.
+/// Interval between progress lines.
 const EACH: Duration = Duration::from_millis(500);
 
 /// Signals that stop a launch.
 pub(crate) struct Interrupt {
     flag: Arc<AtomicBool>,
-    /// The one that came.
+    /// The received signal.
     signal: Arc<AtomicUsize>,
 }
 
 impl Interrupt {
-    /// From now on they do.
+    /// Installs the handlers.
     pub(crate) fn new() -> Result<Self, UsageError> {
         let own = Self { flag: Arc::default(), signal: Arc::default() };
         for signal in [SIGINT, SIGTERM] {
-            // In this order: what the second does is decided before the flag is set.
+            // In this order: the handler of the second signal must be installed before the flag is set.
             signal_hook::flag::register_conditional_default(signal, Arc::clone(&own.flag))?;
             signal_hook::flag::register_usize(signal, Arc::clone(&own.signal), signal as usize)?;
             signal_hook::flag::register(signal, Arc::clone(&own.flag))?;
@@ -37,12 +38,12 @@ impl Interrupt {
         Ok(own)
     }
 
-    /// Becomes true when one comes.
+    /// A flag that a signal sets.
     pub(crate) fn flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.flag)
     }
 
-    /// From now on they end the program again. How it is to end because of one that came before.
+    /// Removes the handlers. Returns how the program must end because of an earlier signal.
     pub(crate) fn end(&self) -> Option<Exit> {
         let came = self.flag.swap(true, Ordering::Relaxed);
         let term = self.signal.load(Ordering::Relaxed) == SIGTERM as usize;
@@ -50,7 +51,7 @@ impl Interrupt {
     }
 }
 
-/// Runs a kernel, and on a terminal says how far it is.
+/// Runs a kernel, and prints its progress on a terminal.
 pub(crate) fn watched(vm: &Vm, kernel: &Kernel, launch: &mut Launch) -> Result<Report, Error> {
     let done = Arc::new(AtomicU64::new(0));
     launch.progress = Some(Arc::clone(&done));

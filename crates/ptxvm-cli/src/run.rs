@@ -1,7 +1,7 @@
 //! `ptxvm run`: one kernel of one file, with arguments from the command line.
 //!
-//! Invariant: nothing is launched before the module is accepted and every argument fits its parameter; output files are
-//! written only after the launch (the last one, with `--repeat`) ended without a trap.
+//! Invariant: a kernel is launched only after the module is accepted and every argument fits its parameter.
+//! Output files are written only after the launch (the last one, with `--repeat`) has ended without a trap.
 
 use crate::arg::Arg;
 use crate::bind::{Bound, Given};
@@ -24,11 +24,11 @@ pub(crate) fn texts(options: &RunOptions) -> Result<Vec<(String, String)>, Usage
     files.map(|file| crate::read_source(file)).collect()
 }
 
-/// What became of running the kernel once.
+/// The result of one run of the kernel.
 pub(crate) struct Attempt {
-    /// How the command is to end.
+    /// The exit status of the command.
     pub(crate) exit: Exit,
-    /// What sanitizers found.
+    /// The findings of sanitizers.
     pub(crate) findings: Vec<ptxvm::Finding>,
     /// How many other findings suppressions cover.
     pub(crate) suppressed: usize,
@@ -40,13 +40,13 @@ impl Attempt {
     }
 }
 
-/// Sanitizers that watch, and whether this is the first of several attempts.
+/// The attached sanitizers, and whether this is the first of several runs.
 pub(crate) struct Watched<'a> {
     pub(crate) sanitize: &'a ptxvm::SanitizeOptions,
     pub(crate) first: bool,
 }
 
-/// Runs the kernel on a device of its own.
+/// Runs the kernel on a new device.
 pub(crate) fn attempt(
     options: &RunOptions,
     texts: &[(String, String)],
@@ -186,7 +186,7 @@ fn trace(
     }))
 }
 
-/// What the launch file and the command line give together: bindings and texels of both, arguments of one of them.
+/// Combines the launch file and the command line: bindings and texels of both, arguments of one of them.
 fn given(options: &RunOptions, mut given: Given) -> Result<Given, UsageError> {
     if !options.args.is_empty() && !given.args.is_empty() {
         return Err("arguments are given in the launch file and with --arg".into());
@@ -203,13 +203,13 @@ fn given(options: &RunOptions, mut given: Given) -> Result<Given, UsageError> {
     Ok(given)
 }
 
-/// What ran, to be printed.
+/// The state for the report.
 struct Session<'a> {
     options: &'a RunOptions,
     kernel: String,
     reports: Vec<Report>,
     trap: Option<Trap>,
-    /// Whether standard output is for others: what the kernel printed goes to standard error.
+    /// Whether standard output is reserved: the kernel's output then goes to standard error.
     quiet: bool,
 }
 
@@ -241,12 +241,12 @@ impl Session<'_> {
         printed
     }
 
-    /// What ran the last launch.
+    /// The engine of the last launch.
     fn engine(&self) -> &'static str {
         if self.reports.last().is_some_and(|r| r.ran.native) { "jit" } else { "interp" }
     }
 
-    /// Where the native code came from, and in what time.
+    /// The origin of the native code, with its time.
     fn source(&self) -> Option<CodeSource> {
         let mut sources = self.reports.iter().filter_map(|r| r.ran.source);
         sources.find(|source| *source != CodeSource::Kernel)

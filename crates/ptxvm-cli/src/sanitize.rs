@@ -1,12 +1,13 @@
-//! `ptxvm sanitize`: runs a kernel under tools that find its mistakes.
+//! `ptxvm sanitize`: runs a kernel under sanitizers.
 //!
-//! Invariant: with `--format json` nothing but JSON lines goes to standard output; what was found decides the exit status before a trap does.
+//! Invariant: with `--format json` only JSON lines go to standard output. Findings determine the exit status
+//! before a trap does.
 
 use crate::options::{Format, SanitizeOptions};
 use crate::run::{Watched, attempt, texts};
 use crate::{Exit, UsageError};
 
-/// Runs the kernel, once for each schedule. The exit status.
+/// Runs the kernel, once per schedule. Returns the exit status.
 pub(crate) fn sanitize(options: &SanitizeOptions) -> Result<u8, UsageError> {
     let mut sanitize = ptxvm::SanitizeOptions::new(options.tool.0.clone());
     sanitize.max_findings = usize::try_from(options.max_findings).unwrap_or(usize::MAX);
@@ -50,7 +51,7 @@ pub(crate) fn sanitize(options: &SanitizeOptions) -> Result<u8, UsageError> {
     })
 }
 
-/// Which schedules found something.
+/// The schedules with findings.
 fn schedules(tried: u32, seeds: &[u64]) -> String {
     const NAMED: usize = 16;
     let mut names: Vec<_> = seeds.iter().take(NAMED).map(u64::to_string).collect();

@@ -1,6 +1,7 @@
-//! `ptxvm completions` and `ptxvm man`: what shells and `man` read about the command line.
+//! `ptxvm completions` and `ptxvm man`: shell completions and manual pages.
 //!
-//! Invariant: everything comes from the definition of the command line ([`Cli`]), so it is never out of date.
+//! Invariant: everything is generated from the definition of the command line ([`Cli`]), so it is always up
+//! to date.
 
 use crate::options::{Cli, CompletionsOptions, ManOptions};
 use crate::output::write_file;
@@ -51,7 +52,7 @@ fn page_name(command: &clap::Command) -> String {
 
 fn page(command: clap::Command, name: &str) -> Result<Vec<u8>, UsageError> {
     let mut text = Vec::new();
-    // Man pages want names that live as long as the program.
+    // Man pages need names with static lifetime.
     let command = command.name(name.to_owned()).version(env!("CARGO_PKG_VERSION"));
     clap_mangen::Man::new(command).render(&mut text)?;
     Ok(text)

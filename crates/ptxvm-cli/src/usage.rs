@@ -1,6 +1,6 @@
-//! What is wrong in what the caller gave, and reading of what is no longer than it may be.
+//! Usage errors, and reading with a size limit.
 
-/// Why a command cannot go on: the caller or the machine is at fault. The program exits with 2.
+/// An error of the caller or the machine, which ends the command with status 2.
 #[derive(Debug)]
 pub(crate) struct UsageError(pub(crate) String);
 
@@ -10,7 +10,7 @@ impl<T: std::fmt::Display> From<T> for UsageError {
     }
 }
 
-/// Reads to the end, which must come within so many bytes. Memory is taken as they come.
+/// Reads to the end, which must come within `most` bytes. Memory is allocated as data arrive.
 pub(crate) fn read_at_most(reader: &mut impl std::io::Read, most: u64) -> std::io::Result<Vec<u8>> {
     use std::io::{Error, ErrorKind, Read as _};
     let mut bytes = Vec::new();

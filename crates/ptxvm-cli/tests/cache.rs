@@ -1,4 +1,4 @@
-//! Native code on disk, from process to process.
+//! The cache of native code on disk, across processes.
 #![cfg(feature = "jit")]
 
 use serde_json::Value;

@@ -1,5 +1,5 @@
-//! The command line as people expect it: lists, traces, reports of traps, folders and patterns, colors, completions, manual pages,
-//! the environment for a shell, and what an interrupted launch says.
+//! Command-line features: lists, traces, trap reports, folders and patterns, colours, completions, manual
+//! pages, the environment for a shell, and the report of an interrupted launch.
 
 use serde_json::Value;
 use std::path::PathBuf;

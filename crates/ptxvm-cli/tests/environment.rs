@@ -1,4 +1,4 @@
-//! Odd surroundings: descriptors that are closed or full, limits, folders and variables that are not as usual. Each gives a working run
+//! Unusual environments: closed or full descriptors, limits, folders and variables. Each gives a working run
 //! or one clear line, never a panic or a signal.
 #![cfg(unix)]
 

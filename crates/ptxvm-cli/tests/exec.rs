@@ -1,4 +1,4 @@
-//! `ptxvm exec`: what a program finds when it is started so, and how its end is passed on.
+//! `ptxvm exec`: the environment of the started program, and its exit status.
 #![cfg(target_os = "linux")]
 
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! `ptxvm fmt` as scripts see it: what it prints, what it writes, and its exit status.
+//! `ptxvm fmt` in scripts: its output, the files that it writes, and its exit status.
 
 use std::io::Write as _;
 use std::path::PathBuf;

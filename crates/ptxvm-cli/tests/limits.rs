@@ -1,4 +1,5 @@
-//! Limits: what is too large, too deep or without an end is refused with one line, before memory or time go into it.
+//! Limits: input that is too large, nested too deeply, or endless is refused with one line, before it uses
+//! memory or time.
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -77,7 +78,7 @@ fn the_shape_of_a_cta_is_checked_before_anything_is_sized_by_it() {
         refused(
             "",
             &["run", &file, "shaped", "--engine", engine, "--block", "64"],
-            "`.reqntid` wants CTAs of 32x1x1",
+            "`.reqntid` requires CTAs of 32x1x1",
         );
     }
     if !cfg!(feature = "jit") {
@@ -188,7 +189,7 @@ fn arrays_of_any_size_are_had_or_refused() {
     let lies = scratch.write("lies.npy", shaped("(100000000000,)"));
     run(small, &format!("in:{lies}"), "0 bytes of data do not fit the shape [100000000000]");
     let deep = scratch.write("deep.npy", shaped(&("[".repeat(40) + "1" + &"]".repeat(40))));
-    run("", &format!("in:{deep}"), "its header has `[` where `(` is expected");
+    run("", &format!("in:{deep}"), "its header: expected `(`, found `[`");
     run("", "in:/dev/zero", "not a .npy file");
 }
 

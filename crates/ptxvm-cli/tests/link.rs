@@ -1,4 +1,4 @@
-//! `ptxvm run --link` and `ptxvm check --link` as scripts see them.
+//! `ptxvm run --link` and `ptxvm check --link` in scripts.
 
 use std::path::PathBuf;
 use std::process::{Command, Output};

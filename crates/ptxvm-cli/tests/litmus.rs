@@ -1,4 +1,4 @@
-//! `ptxvm litmus` as a user meets it: lines, notes, pictures and exit statuses.
+//! `ptxvm litmus`: lines, notes, pictures and exit statuses.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

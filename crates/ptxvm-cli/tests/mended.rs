@@ -1,4 +1,5 @@
-//! What the program says about arguments of the wrong kind, files that are not PTX, forms of later manuals, and a missing LLVM.
+//! Messages about arguments of the wrong kind, files that are not PTX, forms of later manuals, and a missing
+//! LLVM.
 
 use serde_json::Value;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! The program as a user meets it: exit statuses, what is printed where, and files in and out.
+//! The program from outside: exit statuses, output, and input and output files.
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,8 @@
-//! The reference pages of the documentation, written from what the program says: the command line with its exit statuses, the diagnostics, and
-//! the instruction table. `PTXVM_BLESS=1` writes the pages; otherwise they must be as they would be written.
+//! The reference pages of the documentation, generated from the program: the command line with its exit
+//! statuses, the diagnostics, and the instruction table. `PTXVM_BLESS=1` writes the pages; otherwise they
+//! must be up to date.
 //!
-//! Invariant: nothing on these pages is written by hand but their first lines.
+//! Invariant: only the first lines of these pages are written by hand.
 
 use std::fmt::Write as _;
 use std::process::Command;

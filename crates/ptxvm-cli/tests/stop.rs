@@ -1,4 +1,4 @@
-//! `ptxvm run`: how a launch is stopped from outside, and what is said then.
+//! `ptxvm run`: stopping a launch from outside, and its report.
 #![cfg(target_os = "linux")]
 
 use std::path::PathBuf;

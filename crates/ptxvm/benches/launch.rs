@@ -1,7 +1,8 @@
-//! What a launch costs besides the work: per launch, per CTA and per barrier, in native code.
+//! The overhead of a launch in native code: per launch, per CTA and per barrier.
 //!
-//! `cargo bench -p ptxvm --bench launch`. Each figure is the smallest of several rounds, which other load of the machine moves least.
-//! The kernels do next to nothing, so what is measured is the machine's own cost; results are not checked here.
+//! `cargo bench -p ptxvm --bench launch`. Each figure is the minimum of several rounds, which is least
+//! affected by other load. The kernels do almost nothing, so the time is that of the machine; results are not
+//! checked here.
 
 use ptxvm::{Arg, Engine, Kernel, Launch, Vm};
 use std::time::{Duration, Instant};

@@ -1,6 +1,7 @@
 //! Arrays in device memory.
 //!
-//! Invariant: a [`Buffer`] owns its device memory; dropping it frees the memory. Its address is 256-byte aligned and stays.
+//! Invariant: a [`Buffer`] owns its device memory; dropping it frees the memory. Its address is 256-byte
+//! aligned and does not change.
 
 use crate::Error;
 use crate::vm::Device;
@@ -8,10 +9,11 @@ use ptx_exec::mem::MemoryError;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// Bytes that are copied at once, a multiple of every element's size: so that a copy needs little memory beside its ends.
+/// Bytes that are copied at once, a multiple of every element's size. It bounds the temporary memory of a
+/// copy.
 const PIECE: usize = 1 << 14;
 
-/// A type whose values can lie in device memory: plain numbers.
+/// A type whose values can be stored in device memory: plain numbers.
 pub trait Element: Copy + sealed::Sealed + 'static {
     /// Appends the value's bytes, little-endian.
     #[doc(hidden)]
@@ -74,7 +76,8 @@ impl<T: Element> Buffer<T> {
     /// Copies it to the host.
     ///
     /// # Errors
-    /// Of the machine, where the host has no memory for it; of the caller, where the kernel has freed the memory.
+    /// Of the machine, if the host has no memory for the copy; of the caller, if the kernel has freed the
+    /// memory.
     pub fn read(&self) -> Result<Vec<T>, Error> {
         let size = size_of::<T>();
         let mut data = Vec::new();
@@ -89,10 +92,10 @@ impl<T: Element> Buffer<T> {
         Ok(data)
     }
 
-    /// Copies `data` to the device, to its beginning.
+    /// Copies `data` to the beginning of the buffer.
     ///
     /// # Errors
-    /// Of the caller, where `data` is longer than the buffer.
+    /// Of the caller, if `data` is longer than the buffer.
     pub fn write(&self, data: &[T]) -> Result<(), Error> {
         if data.len() > self.len {
             return Err(Error::caller(format!(

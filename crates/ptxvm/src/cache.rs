@@ -1,31 +1,32 @@
-//! Where compiled code is kept for later processes.
+//! The on-disk cache of compiled code.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// The most bytes of code on disk, unless said otherwise. Chosen: thousands of kernels.
+/// The default limit of the cache on disk, in bytes. Chosen: thousands of kernels.
 const BYTES: u64 = 256 << 20;
 
-/// Where compiled code is kept for later processes. Code that is on disk is used only by the build of ptxvm that made it, on the same
-/// kind of processor, and where no other user can have written it: the folder and its files belong to this user or to root, and neither a
-/// group nor others may write to them. A folder that cannot be used is as good as none.
+/// The cache of compiled code for later processes. Code on disk is used only by the build of ptxvm that made
+/// it, on the same kind of processor, and only if no other user can have written it: the folder and its files
+/// must belong to this user or to root, without write permission for group and others. A folder that cannot
+/// be used is ignored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum CodeCache {
-    /// Nowhere.
+    /// No cache.
     #[default]
     Off,
-    /// In a folder.
+    /// A folder.
     Folder {
-        /// Which; it is made when it is first needed.
+        /// Its path; it is created on first use.
         path: PathBuf,
-        /// The most bytes that it may hold.
+        /// Its limit in bytes.
         bytes: u64,
     },
 }
 
 impl CodeCache {
-    /// What the user's environment says: `PTXVM_CACHE_DIR`, which is empty to have none, or else `ptxvm` in `XDG_CACHE_HOME` or in
-    /// `.cache` of the home directory.
+    /// The cache that the environment selects: `PTXVM_CACHE_DIR` (empty for none), or else `ptxvm` in
+    /// `XDG_CACHE_HOME` or in `.cache` of the home directory.
     pub fn from_environment() -> Self {
         Self::from_variables(|name| std::env::var_os(name))
     }
@@ -42,7 +43,7 @@ impl CodeCache {
         path.map_or(CodeCache::Off, Self::folder)
     }
 
-    /// In that folder, with the usual bound.
+    /// A cache in this folder, with the default limit.
     pub fn folder(path: impl Into<PathBuf>) -> Self {
         CodeCache::Folder { path: path.into(), bytes: BYTES }
     }
@@ -62,7 +63,7 @@ mod tests {
         let home = ("HOME", "/home/me");
         assert_eq!(chosen(&[home]), CodeCache::folder("/home/me/.cache/ptxvm"));
         assert_eq!(chosen(&[home, ("XDG_CACHE_HOME", "/var/c")]), CodeCache::folder("/var/c/ptxvm"));
-        // The XDG specification: relative paths are to be ignored.
+        // As the XDG specification requires, relative paths are ignored.
         assert_eq!(chosen(&[home, ("XDG_CACHE_HOME", "c")]), CodeCache::folder("/home/me/.cache/ptxvm"));
         assert_eq!(chosen(&[home, ("PTXVM_CACHE_DIR", "here")]), CodeCache::folder("here"));
         assert_eq!(chosen(&[home, ("PTXVM_CACHE_DIR", "")]), CodeCache::Off);

@@ -1,15 +1,15 @@
-//! The container of device code that `fatbinary` writes and compilers embed: its headers, read and written.
+//! Reads and writes fatbinaries: the containers of device code that `fatbinary` writes and compilers embed.
 //!
-//! A container is one or more *parts*, each a header of 16 bytes and entries; an entry is a header, strings and a payload. A
-//! group is an entry whose payload holds the payloads of several, compressed together; its sub-headers lie in its own header.
-//! All numbers are little-endian.
+//! A container is one or more *parts*, each with a header of 16 bytes and entries. An entry is a header,
+//! strings and a payload. A group is an entry whose payload contains the payloads of several entries,
+//! compressed together; their sub-headers are in its header. All numbers are little-endian.
 //!
-//! Invariant: reading never panics and never looks outside the bytes it is given; what does not add up is a [`Malformed`]. What
-//! it does not do: it does not look into machine code, only notes that there is some.
+//! Invariant: reading never panics and never accesses data outside of the given bytes; an inconsistency is
+//! [`Malformed`]. Machine code is recognised but not interpreted.
 //!
 //! # Source
-//! Layout and flags as observed on containers packed from PTX text of our
-//! own, in every compression mode.
+//! Layout and flags as observed in containers that were packed from our own PTX text, in every compression
+//! mode.
 
 mod unpack;
 
@@ -22,13 +22,15 @@ pub const PART_MAGIC: u32 = 0xBA55ED50;
 pub const PART_HEADER: usize = 16;
 /// Bytes of the header of an entry before its strings.
 const ENTRY_HEADER: usize = 64;
-/// Most that one payload may be unpacked to, in bytes; all groups together no more either. Chosen: a text of that size is beyond what is ever embedded.
+/// The most bytes to which a payload, or all groups together, may be unpacked. Chosen: far more than embedded
+/// texts.
 const UNPACKED_MAX: u64 = 1 << 30;
-/// Most that a byte of a payload, or of a container with groups, may stand for, beyond the first [`UNPACKED_FREE`] bytes. Chosen: texts are packed to a tenth or a hundredth.
+/// The largest unpacking ratio of a payload, or of a container with groups, beyond the first
+/// [`UNPACKED_FREE`] bytes. Chosen: texts are packed to a tenth or a hundredth.
 const RATIO_MAX: u64 = 2048;
-/// What every payload may be unpacked to.
+/// Bytes to which every payload may be unpacked, at any ratio.
 const UNPACKED_FREE: u64 = 16 << 20;
-/// Most bytes of a name; longer ones are cut.
+/// The most bytes of a name; longer names are truncated.
 const NAME_MAX: u32 = 1024;
 
 /// `kind` of an entry with PTX text.
@@ -42,15 +44,15 @@ const FLAG_64: u64 = 0x1;
 const FLAG_LINUX: u64 = 0x10;
 const FLAG_LZ4: u64 = 0x2000;
 const FLAG_ZSTD: u64 = 0x8000;
-/// Of an architecture with `a`: runs on that very one.
+/// For an architecture with `a`: runs on exactly that one.
 const FLAG_EXACT: u64 = 0x10_0000;
-/// Of an architecture with `f`: runs on that one and later ones of its generation.
+/// For an architecture with `f`: runs on that one and later ones of its generation.
 const FLAG_FAMILY: u64 = 0x20_0000;
 
-/// The container is not as its headers say.
+/// The container contradicts its headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed(
-    /// What does not add up.
+    /// The inconsistency.
     pub &'static str,
 );
 
@@ -62,18 +64,18 @@ impl std::fmt::Display for Malformed {
 
 impl std::error::Error for Malformed {}
 
-/// What an entry holds.
+/// The content of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// PTX text.
     Ptx,
     /// Machine code.
     Elf,
-    /// Something else: intermediate code of a compiler, for instance.
+    /// Other content, such as intermediate code of a compiler.
     Other(u16),
 }
 
-/// Which devices an entry is for.
+/// The devices for which an entry is suitable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
     /// That architecture and every later one.
@@ -84,10 +86,10 @@ pub enum Reach {
     Exact,
 }
 
-/// How a payload is packed.
+/// The compression of a payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packing {
-    /// Not at all.
+    /// None.
     Raw,
     /// A block of LZ4.
     Lz4,
@@ -98,13 +100,13 @@ pub enum Packing {
 /// One entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry<'a> {
-    /// What it holds.
+    /// Its content.
     pub kind: Kind,
-    /// Such as 75.
+    /// The architecture number, such as 75.
     pub sm: u32,
-    /// Which devices it is for.
+    /// The devices for which it is suitable.
     pub reach: Reach,
-    /// The name of the text it was made of, where it says one.
+    /// The name of its source text, if it has one.
     pub name: String,
     packing: Packing,
     payload: Payload<'a>,
@@ -114,9 +116,9 @@ pub struct Entry<'a> {
 /// Bytes of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Payload<'a> {
-    /// Those of the container.
+    /// Bytes of the container.
     Own(&'a [u8]),
-    /// A part of what the entry's group was unpacked to.
+    /// A range of the group's unpacked payload.
     Shared(Arc<[u8]>, Range<usize>),
 }
 
@@ -130,10 +132,10 @@ impl Payload<'_> {
 }
 
 impl Entry<'_> {
-    /// Its text, without the zeros that pad it.
+    /// Its text, without padding zeros.
     ///
     /// # Errors
-    /// [`Malformed`], where it is packed and damaged.
+    /// [`Malformed`], if it is compressed and damaged.
     pub fn text(&self) -> Result<String, Malformed> {
         let bytes = unpack::unpack(self.packing, self.payload.bytes(), self.unpacked)?;
         let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
@@ -150,7 +152,7 @@ impl Entry<'_> {
     }
 }
 
-/// Bytes of the whole part that begins with `header`, header included; `None` where no part begins so.
+/// Bytes of the part that begins with `header`, including the header; `None` if it is no header of a part.
 pub fn part_bytes(header: &[u8; PART_HEADER]) -> Option<u64> {
     let fields = Fields(header);
     (fields.u32(0)? == PART_MAGIC).then_some(())?;
@@ -163,7 +165,7 @@ pub fn part_bytes(header: &[u8; PART_HEADER]) -> Option<u64> {
 /// [`Malformed`].
 pub fn entries(bytes: &[u8]) -> Result<Vec<Entry<'_>>, Malformed> {
     let mut found = Vec::new();
-    // What one payload of that size could be.
+    // The limit for one payload of that size.
     let mut left = UNPACKED_MAX.min(UNPACKED_FREE + RATIO_MAX.saturating_mul(bytes.len() as u64));
     let mut rest = bytes;
     while let Some(header) = rest.first_chunk::<PART_HEADER>() {
@@ -187,7 +189,7 @@ pub fn entries(bytes: &[u8]) -> Result<Vec<Entry<'_>>, Malformed> {
     Ok(found)
 }
 
-/// `left`: how many bytes may still be unpacked.
+/// `left`: bytes that may still be unpacked.
 fn part_entries<'a>(mut rest: &'a [u8], found: &mut Vec<Entry<'a>>, left: &mut u64) -> Result<(), Malformed> {
     while rest.len() >= ENTRY_HEADER {
         let fields = Fields(rest);
@@ -219,7 +221,7 @@ fn read_entry<'a>(head: &[u8], payload: &'a [u8]) -> Option<Entry<'a>> {
         (true, _) => Packing::Lz4,
         (false, true) => Packing::Zstd,
     };
-    // The payload is padded; what is packed is as long as the header says.
+    // The payload is padded; the header has the length of the compressed data.
     let packed = fields.u32(16)? as usize;
     let payload = if packing == Packing::Raw { payload } else { payload.get(..packed)? };
     Some(Entry {
@@ -243,7 +245,8 @@ fn read_entry<'a>(head: &[u8], payload: &'a [u8]) -> Option<Entry<'a>> {
     })
 }
 
-/// The entries of a group. Its header ends with the number of sub-headers, their size with these two words, and the sub-headers.
+/// The entries of a group. Its header ends with the number of sub-headers, their size including these two
+/// words, and the sub-headers.
 fn group<'a>(
     head: &[u8],
     group: &Entry<'a>,
@@ -264,7 +267,7 @@ fn group<'a>(
     let payload: Arc<[u8]> = payload.into();
     for _ in 0..count {
         let fields = Fields(heads);
-        // Where an entry has the size of its header, a sub-header has where its payload begins.
+        // A sub-header has the start of the payload where an entry has the size of its header.
         let start = fields.u32(4).ok_or(short)? as usize;
         let bytes = usize::try_from(fields.u64(8).ok_or(short)?).map_err(|_| short)?;
         let end = start.checked_add(bytes).ok_or(short)?;
@@ -313,14 +316,14 @@ impl Fields<'_> {
     }
 }
 
-/// A container with one entry, PTX text as it is, for a device of that architecture.
+/// A container with one entry: uncompressed PTX text for a device of that architecture.
 pub fn write(name: &str, sm: u32, text: &str) -> Vec<u8> {
     write_packed(name, sm, Packing::Raw, text.as_bytes(), 0)
 }
 
-/// The same with a payload that is packed already.
+/// A container with one entry whose payload is already compressed.
 pub fn write_packed(name: &str, sm: u32, packing: Packing, payload: &[u8], unpacked: u64) -> Vec<u8> {
-    // A text ends with a zero.
+    // A text ends with a zero byte.
     let padded = (payload.len() + 1).next_multiple_of(8);
     let name_bytes = (name.len() + 1).next_multiple_of(8);
     let header = ENTRY_HEADER + name_bytes + 16;
@@ -356,7 +359,7 @@ pub fn write_packed(name: &str, sm: u32, packing: Packing, payload: &[u8], unpac
     out
 }
 
-/// How large a payload of so many bytes may become.
+/// The most bytes to which a payload of this size may be unpacked.
 pub(super) fn limit(payload: usize, unpacked: u64) -> Result<usize, Malformed> {
     if unpacked > UNPACKED_MAX {
         return Err(Malformed("an entry says that it unpacks to more than 1 GiB"));

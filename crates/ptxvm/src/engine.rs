@@ -1,22 +1,24 @@
-//! Which engine executes a launch.
+//! The engines, and their reports.
 //!
-//! Invariant: results do not depend on the engine. What cannot be compiled runs in the interpreter, and the report says so.
+//! Invariant: results do not depend on the engine. A kernel that cannot be compiled runs in the interpreter,
+//! and the report says so.
 
 use std::time::Duration;
 
 /// An engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Engine {
-    /// Native code where it pays, if it can be made: a long launch waits for it, others begin in the interpreter and change over.
+    /// Native code if it is profitable and possible: a long launch waits for compilation, others begin in the
+    /// interpreter and switch when the code is ready.
     #[default]
     Auto,
     /// The interpreter.
     Interp,
-    /// Native code; an error where none can be made.
+    /// Native code; an error if the kernel cannot be compiled.
     Jit,
 }
 
-/// A level of vector instructions of this machine. [`Target`] names other machines, and more of them.
+/// A level of vector instructions of this machine. [`Target`] describes other processors, and more details.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cpu {
     /// 16 lanes at a time.
@@ -27,39 +29,39 @@ pub enum Cpu {
     Baseline,
 }
 
-/// Where the native code of a launch came from.
+/// The origin of a launch's native code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Source {
-    /// It was made before this launch began.
+    /// It was compiled before this launch began.
     Compiled,
-    /// It was made in the background, while this launch or earlier ones ran in the interpreter.
+    /// It was compiled in the background, during this launch or earlier ones.
     Background,
     /// An earlier launch of the kernel used it.
     Kernel,
-    /// It had been made in this process for another kernel with the same content.
+    /// It was compiled in this process for another kernel with the same content.
     Memory,
     /// It was on disk.
     Disk,
 }
 
-/// What executed a launch.
+/// The execution of a launch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ran {
-    /// Whether native code took part.
+    /// Whether native code was used.
     pub native: bool,
-    /// Where its native code came from.
+    /// The origin of its native code.
     pub source: Option<Source>,
-    /// Time that making or finding the code took, in the first launch that uses it.
+    /// Time to compile or find the code, in the first launch that uses it.
     pub compiled: Duration,
-    /// Why the kernel was not compiled, where it was asked for or would have paid.
+    /// Why the kernel was not compiled, if it was requested or would have been profitable.
     pub why_not: Option<String>,
-    /// Why this process can make no native code at all, where it tried: LLVM is missing, for instance.
+    /// Why this process cannot compile at all, if it tried: for example, LLVM is missing.
     pub no_compiler: Option<String>,
     /// Warp instructions in native code.
     pub native_instructions: u64,
-    /// How many of these the interpreter's functions executed.
+    /// The part of these that the interpreter executed.
     pub fallback_instructions: u64,
-    /// Instructions of the kernel that have no native code, and how often they stand in it.
+    /// Instructions of the kernel without native code, with their number of occurrences.
     pub fallbacks: Vec<(String, u32)>,
     /// The folder that code is kept in on disk, and why it is not used, where that is so.
     pub refused_folder: Option<String>,

@@ -1,29 +1,30 @@
-//! What can go wrong, in four kinds that are never mixed.
+//! Errors, in four kinds that are never mixed.
 
 use crate::{Report, Source};
 use ptx::diag::Diagnostic;
 use ptx_exec::trap::Trap;
 use std::sync::Arc;
 
-/// Why something could not be done.
+/// An error.
 ///
-/// `Debug` prints what people are to read, so that a `main` that returns it shows diagnostics with their lines.
+/// `Debug` prints the text for people, so that a `main` that returns it shows diagnostics with their lines.
 pub struct Error(Box<ErrorKind>);
 
 /// The kinds of errors.
 #[derive(Debug)]
 pub enum ErrorKind {
-    /// The PTX text is at fault, or uses what ptxvm does not implement.
+    /// The PTX text is at fault, or uses a feature that ptxvm does not implement.
     Rejected(Rejection),
-    /// The running program is at fault. What it did until then is in the report.
+    /// The running program is at fault. The report contains its results up to the trap.
     Trap(Box<Trap>, Report),
     /// The caller is at fault: a kernel that does not exist, a launch that does not fit, a wrong argument.
     Caller(String),
-    /// The machine that we run on cannot: no memory, no threads.
+    /// The host machine failed: no memory, no threads.
     Machine(String),
 }
 
-/// Why a module is refused: every diagnostic, and the text that they point into. It can be used as the list of diagnostics.
+/// A refused module: all diagnostics, and the text that they refer to. It dereferences to the list of
+/// diagnostics.
 #[derive(Clone)]
 pub struct Rejection {
     /// Errors and warnings, in the order of the text.
@@ -33,7 +34,7 @@ pub struct Rejection {
 }
 
 impl Rejection {
-    /// Every diagnostic as people read it.
+    /// All diagnostics as text for people.
     pub fn rendered(&self, colors: bool) -> String {
         self.diagnostics.iter().map(|d| crate::render(d, &self.source, colors)).collect()
     }
@@ -65,7 +66,7 @@ impl std::fmt::Debug for Rejection {
 impl std::fmt::Debug for Error {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.kind() {
-            // The first line is what stands before it: `Error: `.
+            // It is printed after `Error: `.
             ErrorKind::Rejected(rejection) => write!(f, "{self}\n{rejection:?}"),
             ErrorKind::Trap(trap, _) => f.write_str(crate::trap_report(trap).trim_end()),
             ErrorKind::Caller(message) | ErrorKind::Machine(message) => f.write_str(message),
@@ -140,7 +141,7 @@ mod tests {
         assert_eq!(size_of::<Error>(), size_of::<usize>());
     }
 
-    /// What a `main` prints that ends with it.
+    /// The output of a `main` that returns it.
     #[test]
     fn debug_shows_the_lines_that_are_wrong() {
         let vm = Vm::new().expect("there is memory");

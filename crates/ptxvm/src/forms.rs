@@ -1,7 +1,7 @@
-//! The instruction table as tools see it: one [`Form`] a row.
+//! The instruction table for tools: one [`Form`] per row.
 //!
-//! Invariant: nothing is claimed. What is checked is what the table says; what is interpreted is found by binding the form, what is
-//! compiled by choosing native code for it.
+//! Invariant: support is measured, not claimed. The checker supports the table's forms; interpreter support
+//! is determined by binding the form, compiler support by selecting native code for it.
 
 use ptx::isa::{Exactness, RowId};
 
@@ -12,7 +12,7 @@ pub enum Support {
     Yes,
     /// Some types or modifiers.
     Partly,
-    /// Nothing: a module that uses it is refused when it is loaded.
+    /// None: a module that uses it is refused when it is loaded.
     Missing,
 }
 
@@ -34,9 +34,9 @@ pub struct Form {
     pub mnemonic: &'static str,
     /// The form in the manual's notation.
     pub syntax: String,
-    /// What the words in it stand for: `.type = .u16 .u32 ...`.
+    /// The values of its slots: `.type = .u16 .u32 ...`.
     pub sets: Vec<String>,
-    /// Since when and on which targets, as in the table.
+    /// Versions and targets, as in the table.
     pub since: &'static str,
     /// First PTX version.
     pub ptx: String,
@@ -48,23 +48,23 @@ pub struct Form {
     pub brief: &'static str,
     /// `exact`, `approximate`, or the bound.
     pub exactness: &'static str,
-    /// Whether the checker knows it.
+    /// Whether the checker supports it.
     pub checked: bool,
     /// Whether the interpreter executes it.
     pub interpreted: Support,
-    /// Whether it is compiled natively, for a processor with AVX2 (one with AVX-512 has more).
+    /// Whether it is compiled natively, for a processor with AVX2 (AVX-512 has more).
     pub native: Support,
     /// Feature ids of the project that it covers.
     pub ids: &'static [&'static str],
 }
 
-/// The forms of the table in its order; with `name`, those of that mnemonic. The name may go on with suffix words
+/// The forms of the table in order; with `name`, those of that mnemonic. The name may include suffix words
 /// (`shfl.sync`, `ld.global`), which the form must have.
 pub fn isa(name: Option<&str>) -> Vec<Form> {
     RowId::all().filter(|row| name.is_none_or(|name| is_named(*row, name))).map(form).collect()
 }
 
-/// A form that exists in a later manual and is not implemented.
+/// A form of a later manual that is not implemented.
 #[derive(Clone, Debug)]
 pub struct LaterForm {
     /// First word.
@@ -75,11 +75,12 @@ pub struct LaterForm {
     pub ptx: String,
     /// First target; `all` where every target has it.
     pub target: String,
-    /// What it is for.
+    /// Its purpose.
     pub brief: &'static str,
 }
 
-/// Forms that are known and not implemented: a module that uses one is refused by name. `name` is as for [`isa`].
+/// Forms that are recognised but not implemented: a module that uses one is refused by name. `name` is as for
+/// [`isa`].
 pub fn isa_later(name: Option<&str>) -> Vec<LaterForm> {
     let mut forms = Vec::new();
     for later in ptx::isa::later::LATER {

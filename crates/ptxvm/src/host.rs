@@ -1,43 +1,47 @@
-//! Memory of the host that kernels may access: for programs that hand host pointers to kernels.
+//! Host memory for kernels: for programs that pass host pointers to kernels.
 //!
-//! Invariant: only `unsafe` functions lend memory; what their callers promise is all that these functions rely on.
+//! Invariant: only `unsafe` functions lend memory, and they rely only on the documented promises of their
+//! callers.
 
 use crate::{Error, Vm};
 
 impl Vm {
-    /// Lends `bytes` bytes of the host's memory to kernels under the host's addresses; `name` stands in traps. Copies between device and host
-    /// take such addresses too.
+    /// Lends `bytes` bytes of host memory to kernels at the host's addresses; `name` is for traps. Copies
+    /// between device and host accept such addresses too.
     ///
     /// # Errors
-    /// Of the caller, where the bytes are the device's, or some of them are lent already.
+    /// Of the caller, if the bytes overlap memory of the device or lent memory.
     ///
     /// # Safety
-    /// The bytes stay readable and writable until [`Vm::disown`] has returned and launches that ran then have ended; meanwhile the host makes no
-    /// reference to them that an access of a kernel would contradict.
+    /// The bytes must stay readable and writable until [`Vm::disown`] has returned and all launches of that
+    /// time have ended. Meanwhile the host must hold no reference to them that conflicts with accesses of a
+    /// kernel.
     pub unsafe fn adopt(&self, name: &str, start: u64, bytes: u64) -> Result<(), Error> {
-        // SAFETY: the caller promises what `adopt` asks for.
+        // SAFETY: the caller makes the promises of `adopt`.
         Ok(unsafe { self.memory().adopt(start, bytes, name) }?)
     }
 
-    /// Takes back what [`Vm::adopt`] lent.
+    /// Ends the loan of [`Vm::adopt`].
     ///
     /// # Errors
-    /// Of the caller, where nothing that was lent begins.
+    /// Of the caller, if no lent range begins there.
     pub fn disown(&self, start: u64) -> Result<(), Error> {
         Ok(self.memory().disown(start)?)
     }
 
-    /// Lets kernels access all memory of the process under the host's addresses, from now on. A wild pointer of a kernel then ends the process, or
-    /// damages it. Null pointers still trap.
+    /// Lets kernels access all memory of the process at the host's addresses, from now on. A wild pointer of
+    /// a kernel can then end the process or damage it. Null pointers still trap.
     ///
     /// # Safety
-    /// Launches from now on access, outside device memory, only memory that is mapped, and not in a way that contradicts references of the host.
+    /// Outside of device memory, all later launches must access only mapped memory, and must not conflict
+    /// with references of the host.
     pub unsafe fn reach_host(&self) {
-        // SAFETY: the caller promises what `reach_host` asks for.
+        // SAFETY: the caller makes the promises of `reach_host`.
         unsafe { self.memory().reach_host() }
     }
 
-    /// The addresses that are reserved for the device: none of them is memory of the host, whether something is allocated there or not.
+    /// The addresses that are reserved for the device. No host memory has such an address, even where nothing
+    /// is allocated.
     pub fn device_range(&self) -> std::ops::Range<u64> {
         self.memory().range()
     }

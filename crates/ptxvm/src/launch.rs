@@ -1,11 +1,11 @@
-//! How a kernel is run, and what it did.
+//! Launches: their options, arguments and reports.
 
 use crate::{Buffer, Element, Engine, Error, Kernel, Object, Ran};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
 
-/// How to run a kernel.
+/// The options of a launch.
 #[derive(Clone, Debug)]
 pub struct Launch {
     /// CTAs in each dimension.
@@ -20,31 +20,31 @@ pub struct Launch {
     pub params: Vec<u8>,
     /// OS threads; `None`: one for each core.
     pub threads: Option<u32>,
-    /// Schedule seed: 0 is the natural order, any other number permutes turns, warps and CTAs. With one OS thread, equal seeds give
-    /// equal runs.
+    /// Schedule seed: 0 is the natural order, any other number permutes warps and CTAs and varies their time
+    /// slices. With one OS thread, equal seeds give equal runs.
     pub seed: u64,
     /// Stop with a trap after this many warp instructions.
     pub max_steps: Option<u64>,
-    /// Stop with a trap after this time, that of making native code included.
+    /// Stop with a trap after this time, including compilation.
     pub timeout: Option<Duration>,
-    /// Set to true from another thread, this stops the launch with a trap soon after.
+    /// Setting this to true from another thread stops the launch with a trap soon afterwards.
     pub cancel: Option<Arc<AtomicBool>>,
-    /// Counts the CTAs that have finished while the launch runs: see [`Launch::ctas`].
+    /// Counts finished CTAs while the launch runs: see [`Launch::ctas`].
     pub progress: Option<Arc<AtomicU64>>,
-    /// A thread to follow, instruction by instruction, in the interpreter.
+    /// A thread to trace, instruction by instruction, in the interpreter.
     pub trace: Option<ptx_exec::trace::Trace>,
-    /// What the kernel may print, in bytes of text and 32 for each CTA that prints: see [`Launch::OUTPUT_LIMIT`]. What it prints later is
-    /// dropped, and [`Report::dropped`] says how much.
+    /// The output limit: bytes of text, plus 32 for each CTA that prints; see [`Launch::OUTPUT_LIMIT`]. Later
+    /// output is dropped, and counted in [`Report::dropped`].
     pub output_limit: u64,
     /// Which engine executes.
     pub engine: Engine,
 }
 
 impl Launch {
-    /// What a kernel may print unless told otherwise: 64 MiB.
+    /// The default output limit: 64 MiB.
     pub const OUTPUT_LIMIT: u64 = ptx_exec::launch::OUTPUT_BYTES;
 
-    /// How many CTAs it has.
+    /// The number of CTAs.
     pub fn ctas(&self) -> u64 {
         self.grid.iter().fold(1, |product: u64, n| product.saturating_mul(u64::from(*n)))
     }
@@ -87,13 +87,13 @@ impl Launch {
         self
     }
 
-    /// Stopped with a trap after that time.
+    /// Stops with a trap after this time.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
     }
 
-    /// Stopped with a trap after that many warp instructions.
+    /// Stops with a trap after this many warp instructions.
     pub fn max_steps(mut self, steps: u64) -> Self {
         self.max_steps = Some(steps);
         self
@@ -170,7 +170,8 @@ impl<'a> Arg<'a> {
         Self(Value::Bytes(bytes))
     }
 
-    /// The bytes for a parameter of `width` bytes: an address is cut to 32 bits where the parameter has 32.
+    /// The bytes for a parameter of `width` bytes: an address is truncated to 32 bits if the parameter has
+    /// 32.
     fn bytes(&self, width: usize) -> &[u8] {
         match &self.0 {
             Value::Scalar(bytes, width) => &bytes[..*width],
@@ -191,26 +192,27 @@ impl<T: Element> From<T> for Arg<'_> {
     }
 }
 
-/// What a launch did.
+/// The result of a launch.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// What the kernel printed (`vprintf`).
     pub output: Vec<u8>,
-    /// Bytes that it printed beyond [`Launch::output_limit`], or beyond 4 MiB in one call of a warp, which are lost.
+    /// Bytes of output that were dropped: beyond [`Launch::output_limit`], or beyond 4 MiB in one call of a
+    /// warp.
     pub dropped: u64,
     /// CTAs that finished: all of them, unless a trap stopped the launch.
     pub ctas: u64,
-    /// From the start of the first CTA to the end of the last.
+    /// Time from the start of the first CTA to the end of the last.
     pub elapsed: Duration,
     /// OS threads that took part.
     pub threads: u32,
     /// Instructions that warps executed.
     pub warp_instructions: u64,
-    /// The same, counted for each lane that was active.
+    /// Executed instructions, counted per active lane.
     pub thread_instructions: u64,
     /// How often warps triggered each of the events 0 to 15 (`pmevent`, `__prof_trigger`).
     pub events: Box<[u64; 16]>,
-    /// What executed it.
+    /// The engine and its details.
     pub ran: Box<Ran>,
 }
 

@@ -1,8 +1,9 @@
 //! The PTX virtual machine: reads NVIDIA PTX, checks it, and executes it on any CPU.
 //!
-//! A [`Vm`] is a device: memory, and modules loaded into it. A [`Module`] is accepted PTX; a [`Kernel`] is one of its
-//! entries. [`Buffer`]s hold arrays in device memory, [`Array`]s the texels of textures and surfaces, a [`Launch`] says how a kernel is run, and a [`Report`] what it did.
-//! What goes wrong is an [`Error`] of one of four kinds ([`ErrorKind`]), and a trap is a value with its full context.
+//! A [`Vm`] is a device: memory, and modules loaded into it. A [`Module`] is accepted PTX; a [`Kernel`] is
+//! one of its entries. [`Buffer`]s are arrays in device memory, [`Array`]s are texels of textures and
+//! surfaces. A [`Launch`] contains the options of a launch, a [`Report`] its results. An [`Error`] has one of
+//! four kinds ([`ErrorKind`]); a trap is a value with its full context.
 //!
 //! ```
 //! use ptxvm::{Arg, Launch, Vm};
@@ -33,9 +34,9 @@
 //! # Ok::<(), ptxvm::Error>(())
 //! ```
 //!
-//! Invariant: a launch never touches host memory outside the device's, whatever the kernel does (save where `unsafe` calls lend it
-//! some), and a kernel runs only what
-//! ptxvm implements: anything else is refused when the module is loaded.
+//! Invariant: a launch never accesses host memory outside of the device's, whatever the kernel does, except
+//! memory lent by `unsafe` calls. A kernel runs only if everything in it is implemented; otherwise the module
+//! is refused when it is loaded.
 #![deny(unsafe_code)]
 
 mod buffer;
@@ -95,7 +96,8 @@ pub use vm::{Options, Vm};
 #[doc = include_str!("../../../docs/rust.md")]
 struct Guide;
 
-/// A diagnostic as people read it: message, place, the underlined line, help. With terminal colors if `colors`.
+/// A diagnostic as text for people: message, place, the underlined line, help. With terminal colours if
+/// `colors`.
 pub fn render(diagnostic: &Diagnostic, source: &Source, colors: bool) -> String {
     let color = if colors { Color::Always } else { Color::Never };
     rendered(source).human(diagnostic, color)

@@ -1,4 +1,4 @@
-//! Device memory by address, for callers that manage it themselves (C surfaces).
+//! Device memory by address, for callers that manage it themselves (C interfaces).
 //!
 //! Invariant: every access is checked against the bounds of one live allocation.
 
@@ -6,15 +6,15 @@ use crate::{Access, Error, HostMistake, Vm};
 use std::ops::Range;
 
 impl Vm {
-    /// Allocates zeroed bytes, aligned to 256 bytes; `name` stands in reports of traps. Returns the address.
+    /// Allocates zeroed bytes, aligned to 256 bytes; `name` is for traps. Returns the address.
     ///
     /// # Errors
-    /// Of the machine, where memory runs out.
+    /// Of the machine, if memory is exhausted.
     pub fn alloc(&self, name: &str, bytes: u64) -> Result<u64, Error> {
         self.device.alloc(name, bytes)
     }
 
-    /// As [`Vm::alloc`], of memory that all devices of the machine access.
+    /// As [`Vm::alloc`], for memory that all devices of the machine may access.
     ///
     /// # Errors
     /// As [`Vm::alloc`].
@@ -22,10 +22,10 @@ impl Vm {
         self.device.alloc_common(name, bytes)
     }
 
-    /// Frees what [`Vm::alloc`] returned.
+    /// Frees memory of [`Vm::alloc`].
     ///
     /// # Errors
-    /// Of the caller, where no allocation starts there.
+    /// Of the caller, if no allocation starts there.
     pub fn free(&self, address: u64) -> Result<(), Error> {
         Ok(self.device.memory.free(address)?)
     }
@@ -33,7 +33,7 @@ impl Vm {
     /// Copies bytes to the device.
     ///
     /// # Errors
-    /// Of the caller, where they do not lie in one allocation.
+    /// Of the caller, if they are not in one allocation.
     pub fn write(&self, address: u64, bytes: &[u8]) -> Result<(), Error> {
         self.device.copy_in(address, bytes)
     }
@@ -77,22 +77,22 @@ impl Vm {
         Ok(self.device.memory.fill(address, byte, bytes)?)
     }
 
-    /// The allocation that holds an address.
+    /// The range of the allocation that contains an address.
     pub fn allocation_at(&self, address: u64) -> Option<Range<u64>> {
         self.device.memory.allocation_at(address)
     }
 
-    /// Whether the host may copy so many bytes at an address, from there or to there.
+    /// Whether the host may copy this many bytes from or to an address.
     pub fn permits(&self, address: u64, bytes: u64, access: Access) -> bool {
         self.device.memory.permits(address, bytes, access)
     }
 
-    /// The name of the allocation that holds an address.
+    /// The name of the allocation that contains an address.
     pub fn allocation_name(&self, address: u64) -> Option<std::sync::Arc<str>> {
         self.device.memory.name_at(address)
     }
 
-    /// Bytes of the device's memory in use, and how many there is room for.
+    /// Bytes of device memory in use, and the total capacity.
     pub fn memory_usage(&self) -> (u64, u64) {
         self.device.memory.usage()
     }

@@ -1,7 +1,7 @@
 //! Loaded modules and their kernels.
 //!
-//! Invariant: a [`Module`] is fully implemented and its variables are placed; binding a kernel of it cannot fail for what the text
-//! says.
+//! Invariant: a [`Module`] is fully implemented and its variables are placed, so binding a kernel of it
+//! cannot fail because of the text.
 
 use crate::engine::Natives;
 use crate::vm::Device;
@@ -31,7 +31,7 @@ impl std::fmt::Debug for Module {
     }
 }
 
-/// Where one parameter lies in the parameter buffer.
+/// The place of a parameter in the parameter buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParamLayout {
     /// Its name in the text.
@@ -42,7 +42,7 @@ pub struct ParamLayout {
     pub bytes: usize,
     /// The type of its elements as in the text, without the dot: `u64`, `f32`, `b8`, `texref`.
     pub ty: &'static str,
-    /// How many elements it has: 1, or the extent of an array such as `.param .b8 x[24]`.
+    /// The number of its elements: 1, or the extent of an array such as `.param .b8 x[24]`.
     pub elements: usize,
 }
 
@@ -54,11 +54,12 @@ impl ParamLayout {
     }
 }
 
-/// What a kernel needs of a device, for occupancy and function attributes.
+/// The resources of a kernel, for occupancy and function attributes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resources {
-    /// 32-bit registers of a thread. An estimate: the most that are live at the border of a block, and a few for work in between;
-    /// no more than `.maxnreg` allows, and than CTAs of `.maxntid` threads can have, `.minnctapersm` of them.
+    /// 32-bit registers of a thread. An estimate: the maximum of live registers at block boundaries, plus a
+    /// few; at most what `.maxnreg` allows, and what CTAs of `.maxntid` threads can have, `.minnctapersm` of
+    /// them.
     pub registers: u32,
     /// Bytes of static shared memory of a CTA.
     pub shared: u32,
@@ -97,12 +98,13 @@ impl Module {
         Ok(Self { device: device.clone(), loaded, warnings: warnings.into() })
     }
 
-    /// What the checker warned of; empty for a module that was checked before ([`Vm::load_module`](crate::Vm::load_module)).
+    /// The checker's warnings; empty for a module that was checked before
+    /// ([`Vm::load_module`](crate::Vm::load_module)).
     pub fn warnings(&self) -> &[Diagnostic] {
         &self.warnings
     }
 
-    /// The text that it was made of, as diagnostics point into it.
+    /// The text of the module, to which diagnostics refer.
     pub fn source(&self) -> &Arc<Source> {
         &self.loaded.program().source
     }
@@ -112,10 +114,10 @@ impl Module {
         self.loaded.kernels().map(|(_, function)| function.name.as_str())
     }
 
-    /// The kernel of that name, ready to be launched.
+    /// The kernel with this name, ready to be launched.
     ///
     /// # Errors
-    /// Of the caller, where there is none.
+    /// Of the caller, if there is none.
     pub fn kernel(&self, name: &str) -> Result<Kernel, Error> {
         let Some((id, _)) = self.loaded.kernels().find(|(_, function)| function.name == name) else {
             return Err(Error::caller(format!("there is no kernel `{name}`; {}", self.choices())));
@@ -123,10 +125,10 @@ impl Module {
         self.bind_kernel(id)
     }
 
-    /// The kernel of that name, or without a name the only one.
+    /// The kernel with this name; without a name, the only kernel.
     ///
     /// # Errors
-    /// Of the caller, where there is none, or several and no name.
+    /// Of the caller, if there is none, or without a name several.
     pub fn kernel_or_only(&self, name: Option<&str>) -> Result<Kernel, Error> {
         if let Some(name) = name {
             return self.kernel(name);
@@ -145,7 +147,8 @@ impl Module {
         self.loaded.variable_named(name)
     }
 
-    /// Whether the texture or surface variable of that name is a surface; `None` where there is none, or a sampler.
+    /// Whether the texture or surface variable with this name is a surface; `None` if there is none, or it is
+    /// a sampler.
     pub fn opaque_is_surface(&self, name: &str) -> Option<bool> {
         match self.loaded.opaque_named(name)? {
             Ty::Texref => Some(false),
@@ -154,11 +157,11 @@ impl Module {
         }
     }
 
-    /// Binds a texture, sampler or surface to the module-scope variable of that name, for the launches that follow. What was bound before is
-    /// released.
+    /// Binds a texture, sampler or surface to a module-scope variable, for later launches. The previous
+    /// binding is released.
     ///
     /// # Errors
-    /// Of the caller, where the module has no such variable or it is of another type.
+    /// Of the caller, if the module has no such variable, or it has another type.
     pub fn bind(&self, name: &str, descriptor: &Descriptor) -> Result<(), Error> {
         self.loaded.bind(name, descriptor.exec()).map_err(Error::caller)
     }
@@ -198,18 +201,18 @@ fn layout(function: &ptx::ir::Function) -> Vec<ParamLayout> {
                 elements: usize::try_from(elements).unwrap_or(slot.bytes as usize),
             })
         }
-        // Only device functions have these.
+        // Only device functions have such parameters.
         ParamPlace::Reg(_) | ParamPlace::Frame(_) => None,
     };
     function.params.iter().enumerate().filter_map(place).collect()
 }
 
-/// External variables that nothing defines. Functions are looked at where they are called.
+/// Undefined external variables. Functions are checked where they are called.
 fn undefined(module: &ptx::check::module::Module) -> impl Iterator<Item = Diagnostic> {
     ptx::check::unresolved(module).into_iter().filter_map(|symbol| match symbol {
         Unresolved::Var(id) => {
             let variable = module.variables.get(id.0 as usize)?;
-            let message = format!("external variable `{}` is defined nowhere", variable.name);
+            let message = format!("external variable `{}` is not defined", variable.name);
             Some(Diagnostic::new(Code::UnresolvedExtern, variable.span, message))
         }
         Unresolved::Func(_) => None,
@@ -264,7 +267,7 @@ impl Kernel {
         self.bound.function().param_bytes as usize
     }
 
-    /// What it needs of a device.
+    /// Its resources.
     pub fn resources(&self) -> Resources {
         let program = self.bound.module().program();
         let function = self.bound.function();
@@ -281,25 +284,25 @@ impl Kernel {
         }
     }
 
-    /// The native code that launches with CTAs of that shape run, as text.
+    /// The native code for launches with this CTA shape, as text.
     ///
     /// # Errors
-    /// Of the caller, where none can be made.
+    /// Of the caller, if the kernel cannot be compiled.
     pub fn listing(&self, block: [u32; 3], what: Listing) -> Result<String, Error> {
         self.device.jit.listing(&self.bound, block, what)
     }
 
-    /// Threads that a CTA may have by the kernel's own directives.
+    /// The most threads of a CTA, by the kernel's directives.
     pub fn max_threads(&self) -> Option<u32> {
         let performance = &self.bound.function().performance;
         let threads = |dims: [u32; 3]| dims.iter().fold(1u32, |product, n| product.saturating_mul(*n));
         performance.maxntid.or(performance.reqntid).map(threads)
     }
 
-    /// Whether a launch fits the kernel and the machine.
+    /// Checks a launch against the limits of the kernel and the machine.
     ///
     /// # Errors
-    /// Of the caller, as launching it would report.
+    /// Of the caller, as launching it would return.
     pub fn check(&self, launch: &Launch) -> Result<(), Error> {
         match self.bound.check(&config(launch)) {
             Ok(()) => Ok(()),
@@ -309,7 +312,7 @@ impl Kernel {
 
     pub(crate) fn launch(&self, launch: &Launch) -> Result<Report, Error> {
         let config = config(launch);
-        // Before either engine makes anything that is as large as the launch says.
+        // Before either engine allocates anything whose size depends on the launch.
         self.bound.check(&config).map_err(|error| Error::caller(error.to_string()))?;
         let mut ran = Ran::default();
         let interpreted;
@@ -364,9 +367,9 @@ fn config(launch: &Launch) -> LaunchConfig {
     }
 }
 
-/// An estimate of the 32-bit registers that a thread of a kernel needs: see [`Resources::registers`].
+/// Estimates the 32-bit registers of a thread: see [`Resources::registers`].
 fn registers(function: &ptx::ir::Function) -> u32 {
-    /// For addresses and results between the borders of blocks, and what every kernel has. Chosen.
+    /// Registers for addresses and results inside of blocks. Chosen.
     const WORK: u32 = 8;
     let live = Liveness::new(function, &cfg::graph(function));
     let weight = |number| match live.registers.reg(number).class {

@@ -1,14 +1,15 @@
-//! Names as people wrote them: compilers mangle the names of C++ and Rust functions.
+//! Demangling of C++ and Rust function names.
 //!
-//! Invariant: only what the two libraries understand as a mangled name is changed, and a name from outside costs bounded time and
-//! memory: long names stay as they are.
+//! Invariant: only names that the two libraries recognise as mangled are changed. The time and memory for a
+//! name are bounded: long names are left unchanged.
 
 /// The longest name that is demangled, in bytes.
 const LONGEST: usize = 4096;
-/// The longest result, in bytes: substitutions can make it much longer than the name.
+/// The longest result in bytes: substitutions can make it much longer than the name.
 const LONGEST_RESULT: usize = 4096;
 
-/// What a mangled name of C++ (`_Z4axpyfPf`) or Rust (`_R...`, `_ZN...17h...E`) stands for; `None` where it is none.
+/// The demangled form of a C++ name (`_Z4axpyfPf`) or Rust name (`_R...`, `_ZN...17h...E`); `None` if it is
+/// not mangled.
 pub fn demangle(name: &str) -> Option<String> {
     use std::fmt::Write as _;
     if name.len() > LONGEST || !(name.starts_with("_Z") || name.starts_with("_R")) {
@@ -16,7 +17,7 @@ pub fn demangle(name: &str) -> Option<String> {
     }
     let mut text = Bounded(String::new());
     if let Ok(rust) = rustc_demangle::try_demangle(name) {
-        // `{:#}` leaves the hash out.
+        // `{:#}` omits the hash.
         return write!(text, "{rust:#}").is_ok().then_some(text.0);
     }
     let symbol = cpp_demangle::BorrowedSymbol::new(name.as_bytes()).ok()?;
@@ -24,7 +25,7 @@ pub fn demangle(name: &str) -> Option<String> {
     symbol.structured_demangle(&mut text, &options).is_ok().then_some(text.0)
 }
 
-/// Text that does not grow beyond a limit.
+/// Text with a length limit.
 struct Bounded(String);
 
 impl std::fmt::Write for Bounded {
@@ -37,7 +38,7 @@ impl std::fmt::Write for Bounded {
     }
 }
 
-/// The report of a trap with the demangled names of kernel and function behind the mangled ones.
+/// A trap report with the demangled names of kernel and function after the mangled ones.
 pub fn trap_report(trap: &crate::Trap) -> String {
     let mut report = String::new();
     for line in trap.to_string().lines() {

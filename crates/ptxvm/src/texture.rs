@@ -1,9 +1,10 @@
 //! Textures, samplers and surfaces.
 //!
-//! An [`Array`] holds texels. A [`Descriptor`] says how a program sees it: as a texture, a surface, or a sampler that goes with textures. It is bound to a
-//! module's variable ([`Module::bind`](crate::Module::bind)), or given to a kernel as an [`Object`].
+//! An [`Array`] contains texels. A [`Descriptor`] is a program's view of it: a texture, a surface, or a
+//! sampler to use with textures. A descriptor is bound to a module's variable
+//! ([`Module::bind`](crate::Module::bind)), or passed to a kernel as an [`Object`].
 //!
-//! Invariant: an array lives as long as anything is made of it.
+//! Invariant: an array lives as long as a descriptor or view of it.
 
 use crate::vm::Device;
 use crate::{Buffer, Element, Error, ErrorKind};
@@ -23,7 +24,8 @@ impl From<ImageError> for Error {
 /// Texels in device memory.
 ///
 /// # Shape
-/// In a level: samples in faces in layers (or slices of a 3d array), in each rows, in each texels.
+/// Order in a level: layers (or slices of a 3d array), in each the faces, in each the samples, in each the
+/// rows, in each the texels.
 #[derive(Clone, Debug)]
 pub struct Array {
     image: Arc<Image>,
@@ -66,21 +68,22 @@ impl Array {
         Ok(Self { image, _device: Arc::clone(device) })
     }
 
-    /// The same texels in another format of the same size, and only so many levels from the first one on.
+    /// A view of the same texels in another format of the same size, with `levels` levels from level `first`
+    /// on.
     ///
     /// # Errors
-    /// Of the caller, where there are no such levels or the format has another size.
+    /// Of the caller, if the levels do not exist, or the format has another size.
     pub fn view(&self, format: Format, first: u32, levels: u32) -> Result<Self, Error> {
         Ok(Self { image: self.image.view(format, first, levels)?, _device: Arc::clone(&self._device) })
     }
 
-    /// The device address of row `y` of a plane of a level, for [`Vm::read`](crate::Vm::read) and [`Vm::write`](crate::Vm::write). Planes are slices of a 3d array, else layers,
-    /// in each its faces.
+    /// The device address of row `y` of a plane of a level, for [`Vm::read`](crate::Vm::read) and
+    /// [`Vm::write`](crate::Vm::write). A plane is a slice of a 3d array, otherwise a face of a layer.
     pub fn row(&self, level: u32, plane: u64, y: u64) -> Option<u64> {
         self.image.row(level, plane, y)
     }
 
-    /// Extent of a level in texels, and how many planes it has.
+    /// Extent of a level in texels, and its number of planes.
     pub fn extent(&self, level: u32) -> Option<([u32; 3], u64)> {
         self.image.extent(level)
     }
@@ -95,7 +98,7 @@ impl Array {
         self.image.format()
     }
 
-    /// Bytes of a level, as [`Array::write`] and [`Array::read`] take them: without gaps.
+    /// Bytes of a level without padding, as for [`Array::write`] and [`Array::read`].
     pub fn level_bytes(&self, level: u32) -> u64 {
         self.image.level_bytes(level)
     }
@@ -103,7 +106,7 @@ impl Array {
     /// Copies a level to the device.
     ///
     /// # Errors
-    /// Of the caller, where there is no such level or the length is not [`Array::level_bytes`].
+    /// Of the caller, if the level does not exist, or the length is not [`Array::level_bytes`].
     pub fn write(&self, level: u32, bytes: &[u8]) -> Result<(), Error> {
         Ok(self.image.write(level, bytes)?)
     }
@@ -111,7 +114,7 @@ impl Array {
     /// Copies a level to the host.
     ///
     /// # Errors
-    /// Of the caller, where there is no such level.
+    /// Of the caller, if the level does not exist.
     pub fn read(&self, level: u32) -> Result<Vec<u8>, Error> {
         Ok(self.image.read(level)?)
     }
@@ -122,8 +125,9 @@ impl Array {
 pub struct Descriptor(ptx_exec::texture::Descriptor);
 
 impl Descriptor {
-    /// A texture with its sampler. Where `normalized` or `sampler` is left out, the variable that it is bound to decides by its initial fields;
-    /// where that says nothing: unnormalised coordinates, nearest texel, clamped to the edge.
+    /// A texture with its sampler. Without `normalized` or `sampler`, the initial fields of the bound
+    /// variable apply; their defaults are unnormalised coordinates, and the nearest texel, clamped to the
+    /// edge.
     pub fn texture(array: &Array, normalized: Option<bool>, sampler: Option<Sampler>) -> Self {
         let image = Arc::clone(&array.image);
         Self(ptx_exec::texture::Descriptor::Texture { image, normalized, sampler })
@@ -134,10 +138,10 @@ impl Descriptor {
         Self(ptx_exec::texture::Descriptor::Sampler(sampler))
     }
 
-    /// A level of an array, to read and write.
+    /// A level of an array, for reads and writes.
     ///
     /// # Errors
-    /// Of the caller, where the array has no such level, or multi-sample texels.
+    /// Of the caller, if the array has no such level, or has multi-sample texels.
     pub fn surface(array: &Array, level: u32) -> Result<Self, Error> {
         let shape = array.shape();
         if level >= shape.levels || shape.samples > 0 {
@@ -151,8 +155,8 @@ impl Descriptor {
     }
 }
 
-/// A texture, sampler or surface with a handle, which kernels take as a `.param .texref`, `.samplerref`, `.surfref` or as a 64-bit number. Dropped, the handle
-/// names nothing any more.
+/// A texture, sampler or surface with a handle, which kernels take as a `.param .texref`, `.samplerref`,
+/// `.surfref` or as a 64-bit number. The handle is valid until the object is dropped.
 pub struct Object {
     object: ptx_exec::texture::Object,
     _device: Arc<Device>,

@@ -1,4 +1,4 @@
-//! A device: its memory, and the ways to put modules and arrays there.
+//! A device: its memory, and methods to load modules and allocate arrays.
 
 use crate::engine::Jit;
 use crate::stream::Executor;
@@ -12,19 +12,19 @@ use ptx_exec::mem::{Class, Fill, Memory, MemoryError};
 use ptx_sanitize::{Finding, Sanitizer, Suppressions, Tool};
 use std::sync::Arc;
 
-/// Alignment of a buffer in bytes, as CUDA guarantees it.
+/// Alignment of a buffer in bytes, as CUDA guarantees.
 const BUFFER_ALIGN: u64 = 256;
 
 fn rejected(diagnostics: Vec<ptx::diag::Diagnostic>, source: Arc<crate::Source>) -> Error {
     ErrorKind::Rejected(crate::Rejection { diagnostics, source }).into()
 }
 
-/// What buffers and modules share and keep alive.
+/// The state that buffers and modules share and keep alive.
 pub(crate) struct Device {
     pub(crate) memory: Arc<Memory>,
     pub(crate) jit: Arc<Jit>,
     pub(crate) executor: Arc<Executor>,
-    /// What watches its launches.
+    /// The observers of its launches.
     pub(crate) sanitizer: Option<Arc<Sanitizer>>,
 }
 
@@ -44,7 +44,7 @@ impl Device {
     }
 
     pub(crate) fn free(&self, address: u64) {
-        // The kernel may have freed it itself (`free`); then there is nothing left to do.
+        // The kernel may have freed it with `free`.
         let _already_freed = self.memory.free(address);
     }
 
@@ -71,28 +71,29 @@ impl From<MemoryError> for Error {
     }
 }
 
-/// What a device is like.
+/// The options of a device.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Width of its addresses.
     pub addresses: AddressSize,
-    /// The level of this machine's vector instructions that native code uses; `None`: the best that it has.
+    /// The level of this machine's vector instructions for native code; `None`: the highest.
     pub cpu: Option<Cpu>,
-    /// The processor that native code is generated for, in place of this machine's; then `cpu` does not matter.
+    /// The processor for which native code is generated, instead of this machine's; overrides `cpu`.
     pub target: Option<Target>,
-    /// How many warps of a CTA native code runs as one, where that is possible; `None`: as many as it pays for.
+    /// How many warps of a CTA native code executes as one coarse warp, where possible; `None`: chosen by
+    /// cost.
     pub team: Option<u32>,
-    /// Where native code is kept for later processes.
+    /// The cache of native code for later processes.
     pub cache: CodeCache,
-    /// The sanitizers that watch all launches; then the interpreter runs them, one at a time, on one OS thread.
+    /// Sanitizers for all launches, which then run in the interpreter, one at a time, on one OS thread.
     pub sanitize: Option<ptx_sanitize::Options>,
     /// What memory begins with that the manual leaves undefined: buffers, shared and local memory, the device heap. `None`: zeros.
     pub fill: Option<Fill>,
 }
 
 impl Options {
-    /// A device whose launches that tool watches, else as [`Options::default`]. [`Vm::findings`] says what it found, so that a test can
-    /// assert that nothing was:
+    /// [`Options::default`] with this sanitizer. [`Vm::findings`] returns its findings, so a test can assert that
+    /// there are none:
     ///
     /// ```
     /// use ptxvm::{Arg, Launch, Options, Tool, Vm};
@@ -133,12 +134,12 @@ impl Options {
         Self::default().and_tool(tool)
     }
 
-    /// As [`Options::tool`], with several tools. None at all is a device that is not watched.
+    /// As [`Options::tool`], with several sanitizers. Without any, launches are not watched.
     pub fn tools(tools: impl IntoIterator<Item = Tool>) -> Self {
         tools.into_iter().fold(Self::default(), Self::and_tool)
     }
 
-    /// The same with one tool more.
+    /// Adds another sanitizer.
     pub fn and_tool(mut self, tool: Tool) -> Self {
         self.sanitize.get_or_insert_with(|| ptx_sanitize::Options::new([])).tools.push(tool);
         self
@@ -154,7 +155,7 @@ impl Options {
 }
 
 impl Default for Options {
-    /// 64-bit addresses, this machine's processor, and nothing kept.
+    /// 64-bit addresses, this machine's processor, no cache on disk.
     fn default() -> Self {
         Self {
             addresses: AddressSize::Bits64,
@@ -170,8 +171,8 @@ impl Default for Options {
 
 /// A virtual device.
 ///
-/// Cheap to make: memory is reserved as addresses and becomes real when it is used. Modules, kernels and buffers keep what they
-/// need of it alive.
+/// It is cheap to create: memory is reserved as addresses and committed on first use. Modules, kernels and
+/// buffers keep the parts alive that they need.
 #[derive(Debug)]
 pub struct Vm {
     pub(crate) device: Arc<Device>,
@@ -181,20 +182,21 @@ impl Vm {
     /// A device with 64-bit addresses.
     ///
     /// # Errors
-    /// Of the machine, where the system gives no range of addresses.
+    /// Of the machine, if the system grants no range of addresses.
     pub fn new() -> Result<Self, Error> {
         Self::for_addresses(AddressSize::Bits64)
     }
 
-    /// A device for modules of that `.address_size`. One with 32-bit addresses lies below 4 GiB.
+    /// A device for modules with that `.address_size`. A device with 32-bit addresses lies below 4 GiB.
     ///
     /// # Errors
-    /// Of the machine, where the system gives no such range of addresses.
+    /// Of the machine, if the system grants no such range of addresses.
     pub fn for_addresses(size: AddressSize) -> Result<Self, Error> {
         Self::with(Options { addresses: size, ..Options::default() })
     }
 
-    /// As [`Vm::for_addresses`], with native code for that kind of processor; `None`: the best that this machine has.
+    /// As [`Vm::for_addresses`], with native code for that level of processor; `None`: the highest level of
+    /// this machine.
     ///
     /// # Errors
     /// As [`Vm::for_addresses`].
@@ -215,32 +217,33 @@ impl Vm {
         }
         let sanitizer = sanitize.map(Sanitizer::new);
         if let Some(sanitizer) = &sanitizer {
-            // The memory is new, so nothing is attached yet.
+            // The memory is new, so no observers are attached.
             let _first = memory.watch(sanitizer.watch());
         }
         let jit = Arc::new(Jit::new(target.or(cpu.map(Into::into)), team, cache));
         Ok(Self { device: Arc::new(Device { memory, jit, executor: Arc::default(), sanitizer }) })
     }
 
-    /// What the sanitizers of [`Options`] have found so far, in the order in which it was found first. Empty without sanitizers.
+    /// The findings of the sanitizers so far, in order of their first occurrence. Empty without sanitizers.
     pub fn findings(&self) -> Vec<Finding> {
         self.device.sanitizer.as_ref().map_or_else(Vec::new, |sanitizer| sanitizer.findings())
     }
 
-    /// How many different findings suppressions cover.
+    /// The number of different findings that suppressions cover.
     pub fn suppressed_findings(&self) -> usize {
         self.device.sanitizer.as_ref().map_or(0, |sanitizer| sanitizer.suppressed())
     }
 
-    /// Ends the program for the sanitizers: what kernels allocated with `malloc` and did not free is a leak from now on, which
-    /// [`Vm::findings`] lists.
+    /// Reports the end of the program to the sanitizers: memory from `malloc` of kernels that is not freed
+    /// becomes a leak, which [`Vm::findings`] lists.
     pub fn find_leaks(&self) {
         if let Some(sanitizer) = &self.device.sanitizer {
             sanitizer.end();
         }
     }
 
-    /// Whether the sanitizers have found as much as they record; then launches are cancelled, unless the options say otherwise.
+    /// Whether the sanitizers have reached their limit of findings; launches are then cancelled, unless the options
+    /// say otherwise.
     pub fn findings_are_full(&self) -> bool {
         self.device.sanitizer.as_ref().is_some_and(|sanitizer| sanitizer.is_full())
     }
@@ -254,11 +257,11 @@ impl Vm {
         &self.device.memory
     }
 
-    /// Checks a PTX text and loads it. `name` stands in diagnostics and traps.
+    /// Checks a PTX text and loads it. `name` is for diagnostics and traps.
     ///
     /// # Errors
-    /// [`ErrorKind::Rejected`] with every diagnostic and the text, and what [`Vm::load_module`] reports. Warnings about an accepted
-    /// text are [`Module::warnings`].
+    /// [`ErrorKind::Rejected`] with all diagnostics and the text, and the errors of [`Vm::load_module`].
+    /// Warnings about an accepted text are in [`Module::warnings`].
     pub fn load(&self, name: &str, text: &str) -> Result<Module, Error> {
         self.load_with(name, text, &CheckOptions::default())
     }
@@ -278,8 +281,8 @@ impl Vm {
     /// Checks PTX texts, each with its name, links them, and loads the result as one module.
     ///
     /// # Errors
-    /// As [`Vm::load`], and [`ErrorKind::Rejected`] where the modules do not fit together. Places of these diagnostics are
-    /// those of [`link`](crate::link), which gives the source to render them with.
+    /// As [`Vm::load`], and [`ErrorKind::Rejected`] if the modules are incompatible. Places of these
+    /// diagnostics refer to the source of [`link`](crate::link), which renders them.
     pub fn link(&self, texts: &[(&str, &str)]) -> Result<Module, Error> {
         let checked = ptx::check::link(texts, &CheckOptions::default());
         match checked.module {
@@ -288,11 +291,11 @@ impl Vm {
         }
     }
 
-    /// Loads a checked module: places its variables, and makes sure that everything in it is implemented.
+    /// Loads a checked module: places its variables, and checks that everything in it is implemented.
     ///
     /// # Errors
-    /// [`ErrorKind::Rejected`] where it uses what ptxvm does not implement or an external symbol that nothing defines; of the
-    /// caller, where its address size is not the device's; of the machine, where memory runs out.
+    /// [`ErrorKind::Rejected`] if it uses a feature that is not implemented, or an undefined external symbol;
+    /// of the caller, if its address size differs from the device's; of the machine, if memory is exhausted.
     pub fn load_module(&self, module: ptx::check::module::Module) -> Result<Module, Error> {
         Module::load(&self.device, module, Vec::new())
     }
@@ -300,12 +303,12 @@ impl Vm {
     /// A copy of `data` in device memory.
     ///
     /// # Errors
-    /// Of the machine, where memory runs out.
+    /// Of the machine, if memory is exhausted.
     pub fn buffer<T: Element>(&self, data: &[T]) -> Result<Buffer<T>, Error> {
         self.named_buffer("buffer", data)
     }
 
-    /// The same, with a name for reports of traps.
+    /// As [`Vm::buffer`], with a name for traps.
     ///
     /// # Errors
     /// As [`Vm::buffer`].
@@ -325,7 +328,7 @@ impl Vm {
         self.zeroed(Buffer::new(&self.device, "buffer", bytes, len)?, bytes)
     }
 
-    /// `bytes` zero bytes in device memory, with a name for reports of traps.
+    /// `bytes` zero bytes in device memory, with a name for traps.
     ///
     /// # Errors
     /// As [`Vm::buffer`].
@@ -335,7 +338,7 @@ impl Vm {
         self.zeroed(Buffer::new(&self.device, name, bytes, len)?, bytes)
     }
 
-    /// A new buffer, which is zero: observers are told that the host wrote that.
+    /// Reports the zeros of a new buffer to observers, as a write of the host.
     fn zeroed<T: Element>(&self, buffer: Buffer<T>, bytes: u64) -> Result<Buffer<T>, Error> {
         if self.device.sanitizer.is_some() || self.memory().has_fill() {
             self.memory().fill(buffer.address(), 0, bytes)?;
@@ -343,18 +346,20 @@ impl Vm {
         Ok(buffer)
     }
 
-    /// Zeroed texels of that shape and format, for textures and surfaces.
+    /// Allocates zeroed texels of this shape and format, for textures and surfaces.
     ///
     /// # Errors
-    /// Of the caller, where the shape makes no sense; of the machine, where memory runs out.
+    /// Of the caller, if the shape is invalid; of the machine, if memory is exhausted.
     pub fn array(&self, shape: Shape, format: Format) -> Result<Array, Error> {
         Array::new(&self.device, shape, format)
     }
 
-    /// A buffer seen as texels: rows of a 1d or 2d image, `pitch` bytes apart. The buffer keeps the memory: accesses after it is dropped trap.
+    /// A buffer as texels: rows of a 1d or 2d image, `pitch` bytes apart. The buffer keeps the memory:
+    /// accesses after it is dropped trap.
     ///
     /// # Errors
-    /// Of the caller, where the image does not fit the buffer, or its rows or the pitch do not suit the format.
+    /// Of the caller, if the image does not fit in the buffer, or rows or pitch are not aligned for the
+    /// format.
     pub fn linear_array<T: Element>(
         &self,
         buffer: &Buffer<T>,
@@ -365,27 +370,29 @@ impl Vm {
         Array::linear(&self.device, buffer, shape, format, pitch)
     }
 
-    /// Device memory by address, seen as texels: rows of a 1d or 2d image, `pitch` bytes apart. Accesses after it is freed trap.
+    /// Device memory by address as texels: rows of a 1d or 2d image, `pitch` bytes apart. Accesses after it
+    /// is freed trap.
     ///
     /// # Errors
-    /// Of the caller, where rows or pitch do not suit the format.
+    /// Of the caller, if rows or pitch are not aligned for the format.
     pub fn array_at(&self, address: u64, shape: Shape, format: Format, pitch: u64) -> Result<Array, Error> {
         Array::at(&self.device, address, shape, format, pitch)
     }
 
-    /// A texture, sampler or surface with a handle of its own, for [`Arg::object`](crate::Arg::object); `name` stands in traps.
+    /// A texture, sampler or surface with its own handle, for [`Arg::object`](crate::Arg::object); `name` is
+    /// for traps.
     ///
     /// # Errors
-    /// Of the machine, where memory runs out.
+    /// Of the machine, if memory is exhausted.
     pub fn object(&self, name: &str, descriptor: Descriptor) -> Result<Object, Error> {
         Object::new(&self.device, name, descriptor)
     }
 
-    /// Runs a kernel and waits until it has ended.
+    /// Runs a kernel, and waits for its end.
     ///
     /// # Errors
-    /// [`ErrorKind::Trap`] where the program is at fault; of the caller, where the launch does not fit the kernel or the limits
-    /// (CTAs of at most 1024 threads, ...).
+    /// [`ErrorKind::Trap`] if the program is at fault; of the caller, if the launch exceeds the limits of the
+    /// kernel or of the machine (CTAs of at most 1024 threads, ...).
     pub fn launch(&self, kernel: &Kernel, launch: &Launch) -> Result<Report, Error> {
         kernel.launch(launch)
     }

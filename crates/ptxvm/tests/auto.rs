@@ -1,10 +1,10 @@
-//! When `auto` makes native code, and what of it is kept.
+//! When the engine `auto` compiles, and which code is kept.
 #![cfg(feature = "jit")]
 
 use ptxvm::{Arg, CodeSource, Engine, Kernel, Launch, Report, Vm};
 use std::time::{Duration, Instant};
 
-/// `out[i] = f(f(...f(i)))`, n times, plus what a table of the module holds.
+/// `out[i] = f(f(...f(i)))`, n times, plus the contents of a table of the module.
 const PTX: &str = "
 .version 6.4
 .target sm_70
@@ -106,12 +106,12 @@ fn a_long_launch_changes_over_while_it_runs() {
         let (native, all) = (report.ran.native_instructions, report.warp_instructions);
         assert!(native > 0 && native < all, "{grid} CTAs: {native} of {all}");
         let warps = u64::from(grid) * u64::from(block) / 32;
-        // Falling into the loop is a step as well.
+        // Falling into the loop counts as a step too.
         assert_eq!(all, warps * (6 + 1 + 4 * u64::from(turns) + 11), "{grid} CTAs");
     }
 }
 
-/// With one OS thread nothing depends on time.
+/// With one OS thread the result does not depend on time.
 #[test]
 fn one_thread_changes_over_at_the_same_place_every_time() {
     let run = || {
@@ -132,7 +132,7 @@ fn a_module_that_is_loaded_again_finds_its_code() {
     let first = load(&vm);
     let report = launch(&vm, &first, (2, 64), 3, jit);
     assert_eq!(report.ran.source, Some(CodeSource::Compiled));
-    // While the first is there, and after it is gone; the table is elsewhere each time.
+    // While the first module exists, and after it is dropped; the table has another address each time.
     let second = load(&vm);
     assert_eq!(launch(&vm, &second, (2, 64), 3, jit).ran.source, Some(CodeSource::Memory));
     drop((first, second));
@@ -149,7 +149,7 @@ fn a_kernel_keeps_code_for_some_shapes() {
     for block in 1..=24 {
         assert_eq!(launch(&vm, &kernel, (1, block), 2, jit).ran.source, Some(CodeSource::Compiled));
     }
-    // The last ones are there; the first has gone from the kernel, not from memory.
+    // The kernel keeps the latest shapes; the first was dropped from the kernel but is still in memory.
     assert_eq!(launch(&vm, &kernel, (1, 24), 2, jit).ran.source, Some(CodeSource::Kernel));
     assert_eq!(launch(&vm, &kernel, (1, 1), 2, jit).ran.source, Some(CodeSource::Memory));
 }

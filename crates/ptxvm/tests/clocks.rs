@@ -1,11 +1,14 @@
-//! Clocks (PTX ISA §10.16, §10.17, §10.21) count the instructions that a warp executes, and every engine counts the same.
+//! Clocks (PTX ISA §10.16, §10.17, §10.21) count the instructions that a warp executes, equally in every
+//! engine.
 //!
-//! Each kernel leaves one 64-bit word for each thread, made of what its clocks show. Where the manual's instructions can be counted by hand,
-//! they are; besides, native code for every kind of processor that this machine has, for whole CTAs and for single warps, on one thread and
-//! on two, must show what the interpreter shows.
+//! Each kernel stores one 64-bit word per thread, computed from its clocks. Where the instructions can be
+//! counted by hand, the expected value is that count. In addition, native code for every processor of this
+//! machine, for whole CTAs and for single warps, on one thread and on two, must give the interpreter's
+//! result.
 //!
-//! How instructions are counted: those of a block (from one label or branch to the next) one by one, whether their guard holds or not; a block
-//! that has no branch at its end counts one for going on to the next.
+//! Counting rules: the instructions of a block (from one label or branch to the next) count one each, whether
+//! or not their guard is true. A block without a branch at its end counts one for continuing to the next
+//! block.
 #![cfg(feature = "jit")]
 
 use ptxvm::{Arg, Cpu, Engine, Launch, Options, Vm};

@@ -1,5 +1,6 @@
-//! What a kernel cannot reach: accesses outside of what it was given, in each state space, of each width and in each form that native code
-//! has checks for, end in a trap, with canaries around the memory and in the host's memory untouched. See SECURITY.md.
+//! Containment of kernels: accesses outside of the kernel's memory, in each state space, of each width and in
+//! each form for which native code has checks, end in a trap. Canaries around the memory and in host memory
+//! must be unchanged. See SECURITY.md.
 //!
 //! Both engines report the same trap: kind, line, thread and address.
 
@@ -324,7 +325,7 @@ fn constant_memory() {
     }
 }
 
-/// What has been freed is nobody's, although its addresses stay mapped.
+/// Freed memory is inaccessible, although its addresses stay mapped.
 #[test]
 fn freed_memory() {
     let lab = Lab::new(None).expect("a device");

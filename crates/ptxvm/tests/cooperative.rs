@@ -1,5 +1,6 @@
-//! What CUDA's cooperative groups find in a kernel: the grid's workspace behind `%envreg1` and `%envreg2`, reserved shared memory behind
-//! `%reserved_smem_offset_*`, and parameters of the kernel by address (`cvta.param`), in every engine.
+//! CUDA's cooperative groups in kernels: the grid's workspace at `%envreg1` and `%envreg2`, reserved shared
+//! memory at `%reserved_smem_offset_*`, and parameters of the kernel by address (`cvta.param`), in every
+//! engine.
 
 use ptxvm::{Arg, Buffer, Engine, ErrorKind, FaultKind, Launch, Vm};
 

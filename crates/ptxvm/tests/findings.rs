@@ -1,4 +1,5 @@
-//! Texts that once made a run panic or hang (`findings/NAME.ptx`, most found by the fuzz target `execute`): none does any more.
+//! Texts that once made a run panic or hang (`findings/NAME.ptx`, most found by the fuzz target `execute`):
+//! they must not any more.
 
 #[path = "support/run_all.rs"]
 mod run_all;

@@ -1,8 +1,10 @@
-//! Runs every case of `tests/fixtures/cases`: a launch as data, with expectations that numpy computed or a trap that must come.
+//! Runs every case of `tests/fixtures/cases`: a launch as data, with results computed by numpy or an expected
+//! trap.
 //!
-//! Each case runs on its main PTX and on its variants (-O0, -g, ...), under several numbers of OS threads and schedule seeds, in the
-//! interpreter and in native code for each kind of processor. Results must not depend on any of these. Unless `PTXVM_TESTS` is `full`, some
-//! of these combinations are left out: every case and every variant still runs in both engines.
+//! Each case runs on its main PTX and on its variants (-O0, -g, ...), with several numbers of OS threads and
+//! schedule seeds, in the interpreter and in native code for each kind of processor. Results must not depend
+//! on these. Unless `PTXVM_TESTS` is `full`, some combinations are omitted; every case and every variant
+//! still runs in both engines.
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use ptxvm::{Buffer, Cpu, Engine, ErrorKind, Launch, Options, Vm};
@@ -118,8 +120,8 @@ const VARIANT_SCHEDULES: &[Schedule] = &[
     (1, 0, On::Jit),
 ];
 
-/// What cases are known to do wrong: how their names begin, the kind of finding, and what it is. All of it is allowed to stay, because what the
-/// cases compare does not depend on it.
+/// Known findings of cases: prefix of their names, kind of finding, and explanation. They are accepted
+/// because the compared results do not depend on them.
 const KNOWN: &[(&str, &str, &str)] = &[
     ("atomic_u32", "race", "the compiler reads by a weak load what a loop of `cas` then starts from"),
     ("atomic_u64", "race", "as above"),
@@ -152,7 +154,7 @@ fn main() {
             sources.push((string(variant), variant_schedules));
         }
         for (ptx, schedules) in sources {
-            // A launch that traps does not say what it would have gone on to do.
+            // A launch that traps does not reach its end.
             let fits = |on: On| on.is_available() && (!on.is_watched() || case["trap"].is_null());
             for schedule in schedules.iter().filter(|(_, _, on)| fits(*on)) {
                 let (case, root, ptx, schedule) = (case.clone(), root.clone(), ptx.clone(), *schedule);

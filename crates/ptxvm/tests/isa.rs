@@ -1,4 +1,4 @@
-//! What `ptxvm isa` says of the interpreter: all of PTX 6.4 is executed.
+//! `ptxvm isa` reports that the interpreter executes all of PTX 6.4.
 
 use ptxvm::Support;
 

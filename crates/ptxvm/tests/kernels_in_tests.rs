@@ -1,4 +1,4 @@
-//! How kernels are tested in Rust, without a GPU: what `docs/rust.md` tells, as a file to copy from.
+//! Testing kernels in Rust without a GPU: the examples of `docs/rust.md`, as a file to copy from.
 
 use ptxvm::{Arg, Error, ErrorKind, FaultKind, Kernel, Launch, Vm};
 use std::time::Duration;

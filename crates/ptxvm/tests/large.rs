@@ -1,4 +1,5 @@
-//! The code of kernels of many thousand instructions has large frames; launches from threads with a small stack run it all the same.
+//! Kernels of many thousand instructions need large stack frames; launches from threads with a small stack
+//! must run them too.
 #![cfg(feature = "jit")]
 
 use ptxvm::{Arg, CodeCache, Engine, Launch, Options, Vm};

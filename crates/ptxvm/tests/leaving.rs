@@ -1,7 +1,8 @@
-//! A device may go while a thread makes code for it, which ends by itself; and a process may end, with the device in place, at any moment while
-//! that thread works: nothing of LLVM is taken down under it.
+//! A device may be dropped while a thread compiles code for it; the compilation then ends by itself. A
+//! process may end, with the device alive, at any moment of a compilation, without a crash in LLVM.
 //!
-//! The second needs processes of its own, whose first thread is the test's: so there is no harness, and with `--leave` this program is one.
+//! The second needs separate processes whose first thread is the test's. So there is no harness, and with
+//! `--leave` this program is such a process.
 
 #[cfg(not(all(feature = "jit", target_os = "linux")))]
 fn main() {}

@@ -1,4 +1,5 @@
-//! What the manual forbids and ptxas takes, executed by both engines: results are computed here from what each form means.
+//! Programs that the manual forbids and ptxas accepts, executed by both engines: expected results are
+//! computed here from the meaning of each form.
 
 use ptxvm::{Arg, CheckOptions, Code, Engine, Launch, Severity, Vm};
 

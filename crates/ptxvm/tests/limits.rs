@@ -1,4 +1,4 @@
-//! Launches end by the limits that were set for them, whatever they do: time, steps, cancellation; and what they print is bounded.
+//! Launches end by their limits, whatever they do: time, steps, cancellation; and their output is bounded.
 
 use ptxvm::{Arg, CodeCache, Engine, Error, FaultKind, Kernel, Launch, Options, Pending, Vm};
 use std::fmt::Write as _;

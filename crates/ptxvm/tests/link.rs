@@ -1,4 +1,4 @@
-//! Modules that are linked run as one.
+//! Linked modules run as one.
 
 use ptxvm::{Arg, ErrorKind, Launch, Vm};
 

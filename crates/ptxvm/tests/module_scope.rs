@@ -1,5 +1,5 @@
-//! Registers and local variables of module scope (PTX before 3.0): each thread has one of each, which kernels and functions share.
-//! Expected values are sums that every thread counts up in a loop of its own length.
+//! Registers and local variables of module scope (PTX before 3.0): each thread has one copy, which kernels
+//! and functions share. Expected values are sums that each thread accumulates in a loop of its own length.
 
 use ptxvm::{Arg, Engine, Launch, Vm};
 

@@ -1,7 +1,7 @@
-//! Small kernels that aim at the fast paths of native code and at their edges, in the interpreter and in native code of every level:
-//! the same bytes, and the same traps.
+//! Small kernels for the fast paths of native code and their edge cases, in the interpreter and in native
+//! code of every level: the same bytes, and the same traps.
 //!
-//! The interpreter is tested against independent results elsewhere; here it is what native code must agree with.
+//! The interpreter is tested against independent results elsewhere; here it is the reference.
 #![cfg(feature = "jit")]
 
 use ptxvm::{Arg, Cpu, Engine, ErrorKind, Launch, Options, Vm};

@@ -1,5 +1,5 @@
-//! Rows whose distance is a parameter of the kernel, or nearly so: the same bytes and the same traps in the interpreter and in native code of
-//! every level, however large the parameter is.
+//! Rows whose distance is a parameter of the kernel, or depends on one: the same bytes and traps in the
+//! interpreter and in native code of every level, for all sizes of the parameter.
 #![cfg(feature = "jit")]
 
 use ptxvm::{Arg, Cpu, Engine, ErrorKind, Launch, Options, Vm};

@@ -1,6 +1,7 @@
-//! CTAs that native code runs one after another in one call: each is as if it had been started by itself.
+//! CTAs that native code runs in one call: each must behave as if it had been started alone.
 //!
-//! What a thread stores is computed here from its number and its CTA's. One OS thread runs all, so that portions are as large as they get.
+//! Expected values are computed here from thread and CTA numbers. One OS thread runs all CTAs, so that
+//! batches are as large as possible.
 #![cfg(feature = "jit")]
 
 use ptxvm::{Arg, Cpu, Engine, ErrorKind, Launch, Options, Vm};

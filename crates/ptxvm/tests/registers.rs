@@ -1,5 +1,6 @@
-//! Special registers (PTX ISA chapter 10), read by `mov` in launches of several shapes. Expected values follow from the launch; of
-//! registers that count or that the machine chooses, what the manual promises is tested.
+//! Special registers (PTX ISA chapter 10), read by `mov` in launches of several shapes. Expected values
+//! follow from the launch; for registers that count or that the machine chooses, the manual's guarantees are
+//! tested.
 
 use ptxvm::{Arg, Launch, Vm};
 

@@ -1,6 +1,6 @@
-//! Planted errors and their mended twins under the sanitizers: `tests/sanitize/*.case`.
+//! Planted errors and their corrected twins under the sanitizers: `tests/sanitize/*.case`.
 //!
-//! Invariant: a wrong text has exactly the findings that stand in it, a mended one has none.
+//! Invariant: an erroneous text gives exactly the findings that it announces, a corrected one gives none.
 
 use ptxvm::{Arg, ErrorKind, Launch, Options, Tool, Vm};
 use std::path::Path;

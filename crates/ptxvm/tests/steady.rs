@@ -1,5 +1,6 @@
-//! Loops whose addresses step on by constants, which native code checks for many turns at once: up to the last element of a buffer and one
-//! beyond it, before its first one, and where a turn is not like the one before. The same bytes and the same traps as in the interpreter.
+//! Loops whose addresses advance by constants, for which native code checks many iterations at once: up to
+//! the last element of a buffer and one beyond it, before its first element, and with an irregular iteration.
+//! The same bytes and traps as in the interpreter.
 #![cfg(feature = "jit")]
 
 use ptxvm::{Arg, Cpu, Engine, ErrorKind, Launch, Options, Vm};

@@ -1,7 +1,8 @@
-//! Runs the texture and surface cases of `tests/textures`: each form becomes a kernel, each vector a thread of it, and every result, and the texels after
-//! stores, are compared with what the oracle beside the data computed. A vector that must trap is a launch of its own. One trial is one file.
+//! Runs the texture and surface cases of `tests/textures`: each form becomes a kernel, each vector a thread
+//! of it. Every result, and the texels after stores, are compared with those of the reference in the same
+//! folder. A vector that must trap is a separate launch. One trial is one file.
 //!
-//! Nothing here computes an expected value. The file format is described in `tests/textures/README.md`.
+//! No expected value is computed here. The file format is described in `tests/textures/README.md`.
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use ptxvm::{

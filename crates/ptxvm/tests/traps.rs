@@ -1,7 +1,8 @@
-//! Instructions that trap although nothing reads their result: the same trap in every engine, or none where they are not executed.
+//! Instructions that trap although their result is unused: the same trap in every engine, or none if they are
+//! not executed.
 //!
-//! One small kernel for each kind of instruction that can trap (`ptx::isa::Op::traps`). Traps are compared with kind, line, CTA, thread and the
-//! access itself; the interpreter's kind and line are written here.
+//! There is one small kernel for each kind of instruction that can trap (`ptx::isa::Op::traps`). Traps are
+//! compared by kind, line, CTA, thread and access; kind and line of the interpreter are written here.
 #![cfg(feature = "jit")]
 
 use ptxvm::{Arg, Cpu, Engine, ErrorKind, Launch, Options, Trap, Vm};

@@ -1,8 +1,8 @@
-//! CTAs that run in native code from barrier to barrier, and every way in which they have to leave it.
+//! CTAs that run in native code from barrier to barrier, and all their side exits.
 //!
-//! Each kernel stores one word for each thread. The word is computed here from the thread's number as well; besides, native code of every
-//! kind that this machine has, on one thread and on two, must do what the interpreter does: the same words, as many instructions, and the
-//! same trap.
+//! Each kernel stores one word per thread. The word is also computed here from the thread's number. In
+//! addition, native code of every level of this machine, on one thread and on two, must agree with the
+//! interpreter: the same words, instruction counts and traps.
 #![cfg(feature = "jit")]
 
 use ptxvm::{Arg, Cpu, Engine, ErrorKind, Launch, Options, Vm};

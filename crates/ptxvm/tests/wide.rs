@@ -1,6 +1,6 @@
-//! Accesses of 128 bits among threads that race: each is seen whole.
+//! Accesses of 128 bits by racing threads: none is torn.
 //!
-//! Expected values are plain arithmetic on the host.
+//! Expected values are computed by plain arithmetic on the host.
 
 use ptxvm::{Arg, Engine, Launch, Vm};
 

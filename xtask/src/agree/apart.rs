@@ -1,24 +1,25 @@
-//! Groups of one warp that wait for each other.
+//! Programs in which groups of one warp wait for each other.
 //!
-//! A warp splits into arms, and each arm comes to the same warp-synchronous instructions or barriers, at places of its own: lanes wait in
-//! the frame while others run on, are called away, leave native code and come back.
+//! A warp splits into arms, and each arm reaches the same warp-synchronous instructions or barriers at its
+//! own place. So lanes wait in the frame while others run on, call functions, leave native code and return.
 //!
-//! Invariants: all lanes that a mask names come, as often as each other, or exit; a value is read only from a lane that is there.
+//! Invariants: all lanes of a member mask arrive equally often, or exit. A value is read only from a lane
+//! that takes part.
 
 use super::forms::{PREDICATES, register};
 use super::generate::{Generator, Taste, Together};
 use ptx::isa::Op;
 
-/// What the arms meet at: everything but the registers, which may differ from arm to arm.
+/// The instruction at which arms meet, without the registers, which may differ between arms.
 #[derive(Clone, Debug)]
 enum Meeting {
-    /// A barrier of all threads of the CTA, behind a comma perhaps their number.
+    /// A barrier of all threads of the CTA, optionally with a comma and their number.
     Cta(String),
     CtaRed(&'static str, usize),
     Warp,
     Ballot,
     Vote(&'static str),
-    /// Of the first lane's.
+    /// From the first lane.
     Shuffle,
     Butterfly(u32),
     Match(u32),
@@ -26,20 +27,20 @@ enum Meeting {
 }
 
 impl Generator<'_> {
-    /// Arms that meet on their way.
+    /// Adds arms that meet.
     pub(super) fn apart(&mut self, depth: u32) {
         let everyone = self.together == Together::All && self.full_warps && !self.exits;
-        if self.masks == 4 || (self.taste == Taste::Team && !everyone) {
+        if self.masks == 4 || (self.taste == Taste::Coarse && !everyone) {
             return self.lane();
         }
-        // A team knows the members only where they are a number.
-        let number = everyone && (self.taste == Taste::Team || self.random.chance(30));
+        // A coarse warp knows the members only if they are a constant.
+        let number = everyone && (self.taste == Taste::Coarse || self.random.chance(30));
         let mask = if number { "0xffffffff".to_owned() } else { format!("%w{}", self.masks) };
         self.masks += 1;
         let cta = self.uniform && !self.function && self.random.chance(40);
         let count = 1 + self.random.below(3);
         let mut meetings: Vec<Meeting> = (0..count).map(|_| self.meeting(cta, everyone)).collect();
-        // Those of a loop in one arm, and one behind the other in another.
+        // In one arm the meetings are in a loop, in the other they follow each other.
         let repeated = self.random.chance(35);
         if repeated {
             meetings = vec![meetings[0].clone(); 2];
@@ -78,7 +79,7 @@ impl Generator<'_> {
         self.masks -= 1;
     }
 
-    /// Two turns of a loop.
+    /// Two iterations of a loop.
     fn repeated(&mut self, depth: u32, mask: &str, meeting: &Meeting) {
         let top = self.label();
         self.fixed(format!("mov.u32 %x{depth}, 1;\n{top}:"));
@@ -89,7 +90,7 @@ impl Generator<'_> {
         ));
     }
 
-    /// What an arm does on its way to a meeting.
+    /// Statements of an arm before a meeting.
     fn between(&mut self, depth: u32) {
         match self.random.below(9) {
             0 | 1 => self.lane(),
@@ -97,7 +98,7 @@ impl Generator<'_> {
             3 if self.exits => self.exit(),
             4 => self.memory(),
             5 => self.warp_store(),
-            6 if self.taste == Taste::Team => self.lane(),
+            6 if self.taste == Taste::Coarse => self.lane(),
             6 => self.warp(),
             7 => {
                 self.lane();
@@ -116,7 +117,7 @@ impl Generator<'_> {
                 _ => Meeting::Cta(id.to_string()),
             };
         }
-        if self.taste == Taste::Team {
+        if self.taste == Taste::Coarse {
             return match self.random.below(4) {
                 0 => Meeting::Warp,
                 1 => Meeting::Ballot,
@@ -152,7 +153,7 @@ impl Generator<'_> {
             Meeting::Shuffle => format!(
                 "mov.u32 %ta, {mask};\nbrev.b32 %ta, %ta;\nclz.b32 %ta, %ta;\nshfl.sync.idx.b32 {d}, {a}, %ta, 31, {mask};"
             ),
-            // Where all threads are together, the mask names all.
+            // Where all threads are together, the mask contains all lanes.
             Meeting::Butterfly(lane) => format!("shfl.sync.bfly.b32 {d}, {a}, {lane}, 31, {mask};"),
             Meeting::Match(bits) => {
                 let value = register(&mut self.random, *bits);

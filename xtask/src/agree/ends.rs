@@ -1,8 +1,8 @@
-//! What stands before and behind a program's statements: first values of all registers, and stores of everything that a thread holds.
+//! The beginning and end of a program: initial values of all registers, and stores of all state of a thread.
 //!
-//! Invariants: a register has a value before it is read; at the end all that is used can be told from memory. Most programs fold their
-//! registers into two words first: a sum in which every other value of one register gives another sum, since code for a store takes
-//! longer to make than code for what is tested.
+//! Invariants: a register has a value before it is read. At the end, memory determines all used state. Most
+//! programs first fold their registers into two words: a sum in which every change of one register changes
+//! the sum, because code for a store takes longer to compile than code under test.
 
 use super::forms::{DOUBLE, HALF, PREDICATES, SINGLE};
 use super::generate::Generator;
@@ -11,7 +11,8 @@ use super::run::{CELL, COMMON, OWN, SLOT, WARP};
 use std::collections::BTreeSet;
 
 impl Generator<'_> {
-    /// What a kernel knows of itself: each register of the generator, with the lines that give it its value.
+    /// The state of a kernel besides numbered registers: each of the generator's registers, with the lines
+    /// that initialise it.
     pub(super) fn places(&mut self) -> Vec<(String, String)> {
         let item = |name: &str, text: String| (name.to_owned(), text);
         let row = |bytes: u32| {
@@ -61,7 +62,7 @@ impl Generator<'_> {
             row(2),
             row(4),
             row(8),
-            // The warps of a CTA are numbered by the thread number, whatever %warpid says.
+            // Warps of a CTA are numbered by thread number, whatever `%warpid` is.
             item(
                 "%wrp",
                 format!(
@@ -97,7 +98,7 @@ impl Generator<'_> {
         ]
     }
 
-    /// Puts before `body` what it needs of `items`, each of which may need earlier ones.
+    /// Inserts before `body` the `items` that it needs, including items that those need.
     pub(super) fn begin(&mut self, items: Vec<(String, String)>, body: Vec<Line>) {
         let mut needed: BTreeSet<String> = BTreeSet::new();
         let words = |text: &str, needed: &mut BTreeSet<String>| {
@@ -126,10 +127,11 @@ impl Generator<'_> {
         ));
     }
 
-    /// Every register gets a value that depends on the lane, or does not. `kernel`: the CTA's shared memory is there.
+    /// Initialises every register, with or without dependence on the lane. `kernel`: shared memory of the CTA
+    /// exists.
     pub(super) fn first_values(&mut self, kernel: bool) -> Vec<(String, String)> {
         let mut all = Vec::new();
-        // Memory holds values at which something changes; code for a load takes long to make.
+        // Memory holds edge values; code for loads takes long to compile.
         let loads = self.random.pick(&[20, 20, 20, 80]);
         for (letter, count, bits) in [('h', HALF, 16), ('r', SINGLE, 32), ('d', DOUBLE, 64)] {
             let bytes = bits / 8;
@@ -142,7 +144,7 @@ impl Generator<'_> {
                 let at = self.random.below(512) * 64;
                 let loaded = self.random.chance(loads);
                 let text = match self.random.below(6) {
-                    // Zero wherever a CTA begins.
+                    // Zero when a CTA begins.
                     _ if bits > 16 && kernel && self.random.chance(5) => {
                         format!("ld.shared.b{bits} {name}, [%shx];")
                     }
@@ -165,7 +167,7 @@ impl Generator<'_> {
         all
     }
 
-    /// A first value made of an earlier one: near an edge where that is one.
+    /// An initial value from an earlier one, near an edge if that is an edge.
     fn another(&mut self, letter: char, i: usize, bits: u32) -> String {
         let (name, other) = (format!("%{letter}{i}"), format!("%{letter}{}", self.random.below(i)));
         match self.random.below(6) {
@@ -175,14 +177,14 @@ impl Generator<'_> {
             3 if bits > 16 => format!("shr.s{bits} {name}, {other}, {};", self.random.below(bits as usize)),
             4 if bits == 32 => format!("mad.lo.u32 {name}, %gid, 0x{:x}, {other};", self.random.value(31)),
             5 if bits == 64 => format!("mul.wide.u32 {name}, %gid, 0x{:x};", self.random.value(31)),
-            // Zero, the signs alone, or all but them.
+            // Zero, only the sign bits, or all others.
             _ => {
                 format!("xor.b{bits} {name}, {other}, {};", if bits == 16 { "0x7fff" } else { "0x7fffffff" })
             }
         }
     }
 
-    /// Stores everything that the thread holds, of what is used at all.
+    /// Stores all used state of the thread.
     pub(super) fn dump(&mut self) {
         let text: String = self.lines.iter().map(|line| line.text.as_str()).collect::<Vec<_>>().join("\n");
         let mut words: BTreeSet<&str> =
@@ -196,7 +198,7 @@ impl Generator<'_> {
                 .flat_map(|(letter, count, bits)| (0..count).map(move |i| (bits, format!("%{letter}{i}"))))
                 .filter_map(|(bits, name)| Some((bits, used(name)?)))
                 .collect();
-        // Behind the columns each store has a row, in which neighbours are neighbours.
+        // After the columns, each store has a row, in which threads are adjacent.
         let threads = self.threads();
         let mut next = self.columns();
         let mut row = |bytes: u32| {
@@ -224,7 +226,8 @@ impl Generator<'_> {
                 32 => format!("mad.lo.u32 %ta, %ta, 3, {name};"),
                 _ => format!("mad.lo.u64 %da, %da, 3, {name};"),
             };
-            // The reducer must not leave an address here, which each device has another of.
+            // The reducer must not leave an address in these registers, because addresses differ between
+            // devices.
             self.fixed("mov.u32 %ta, 0;\nmov.u64 %da, 0;");
             stores.extend(registers.iter().map(fold));
             if local {

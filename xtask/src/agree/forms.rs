@@ -1,6 +1,7 @@
-//! Instructions from the table: a row, words for its slots, and operands of the kinds that the row names.
+//! Instructions from the table: a row, words for its slots, and operands of the row's kinds.
 //!
-//! Invariant: what comes out is what the table says; the rows' own rules and gates decide whether a choice is legal.
+//! Invariant: the instruction follows from the table; the row's rules and gates decide whether a choice is
+//! legal.
 
 use super::random::Random;
 use ptx::isa::form::{Item, Part, Value};
@@ -10,13 +11,13 @@ use ptx::isa::{
     match_mods, rule,
 };
 
-/// Registers of each width that instructions work on; the names are `%h0`, `%r0`, `%d0`, `%p0`.
+/// Numbers of registers of each width for instructions; the names are `%h0`, `%r0`, `%d0`, `%p0`.
 pub(crate) const HALF: usize = 6;
 pub(crate) const SINGLE: usize = 10;
 pub(crate) const DOUBLE: usize = 6;
 pub(crate) const PREDICATES: usize = 4;
 
-/// Special registers that say the same in every engine.
+/// Special registers with equal values in every engine.
 const SREGS: &[&str] = &[
     "%tid.x",
     "%tid.y",
@@ -40,7 +41,7 @@ const SREGS: &[&str] = &[
     "%lanemask_gt",
 ];
 
-/// An instruction as chosen: its row, its words, and what they mean.
+/// A chosen instruction: its row, its words, and its modifiers.
 #[derive(Clone)]
 pub(crate) struct Spelled {
     pub(crate) row: RowId,
@@ -55,7 +56,7 @@ pub(crate) struct Forms {
     pub(crate) version: &'static str,
     pub(crate) target: &'static str,
     lane: Vec<Vec<RowId>>,
-    /// Of those, what has no native code, or not with all words.
+    /// The rows without native code for some of their words.
     stepped: Vec<RowId>,
     /// By row: whether ptxvm executes it.
     executed: Vec<bool>,
@@ -97,7 +98,7 @@ impl Forms {
         version >= (u32::from(major), u32::from(minor)) && u32::from(self.level.sm.number) >= u32::from(sm)
     }
 
-    /// Words for a row, at random; `None` where they break a rule.
+    /// Random words for a row; `None` if they violate a rule.
     pub(crate) fn spell(&self, random: &mut Random, row: RowId) -> Option<Spelled> {
         let form = row.form();
         let mut words = Vec::new();
@@ -124,7 +125,7 @@ impl Forms {
         Some(Spelled { row, head, mods })
     }
 
-    /// An instruction on registers alone, without its guard.
+    /// An instruction on registers, without a guard.
     pub(crate) fn lane(&self, random: &mut Random) -> String {
         loop {
             let rows = &self.lane[random.below(self.lane.len())];
@@ -136,7 +137,7 @@ impl Forms {
         }
     }
 
-    /// The same, of what native code mostly leaves to the interpreter.
+    /// An instruction that native code mostly leaves to the interpreter.
     pub(crate) fn stepped(&self, random: &mut Random) -> String {
         for _ in 0..50 {
             let row = random.pick(&self.stepped);
@@ -148,7 +149,7 @@ impl Forms {
         self.lane(random)
     }
 
-    /// With operands; `None` where one has a kind that is not chosen here.
+    /// The instruction with operands; `None` if an operand has an unsupported kind.
     pub(crate) fn instruction(&self, random: &mut Random, spelled: &Spelled) -> Option<String> {
         let form = spelled.row.form();
         let mut operands = Vec::new();
@@ -172,7 +173,7 @@ impl Forms {
 
     fn operand(&self, random: &mut Random, operand: &OperandForm, mods: &Mods, op: Op) -> Option<String> {
         let text = match operand.kind {
-            // Of accesses: above 0 and at most 1.
+            // A fraction of accesses: above 0 and at most 1.
             _ if operand.name == "fraction" => {
                 random.pick(&["0f3F800000", "0f3F000000", "0f00800000"]).to_string()
             }
@@ -264,7 +265,7 @@ impl Forms {
     }
 }
 
-/// Whether several warps can do it as one: no carry, no rounding that the machine's instructions lack.
+/// Whether a coarse warp can execute it: no carry flag, no rounding that the host's instructions lack.
 pub(crate) fn is_plain(text: &str) -> bool {
     let head = text.split_whitespace().next().unwrap_or_default();
     let words =
@@ -272,7 +273,7 @@ pub(crate) fn is_plain(text: &str) -> bool {
     !head.split('.').any(|word| words.contains(&word))
 }
 
-/// Ops that need more than registers, or that another module writes.
+/// Ops that need more than registers, or that another module generates.
 fn by_hand(op: Op) -> bool {
     matches!(op, Op::Cvta | Op::CvtaTo | Op::Pmevent | Op::Istypep | Op::Txq | Op::Suq)
 }
@@ -342,7 +343,7 @@ pub(crate) fn vector(random: &mut Random, ty: Ty, lanes: usize, dir: Dir, wider:
     Some(format!("{{{}}}", names.join(", ")))
 }
 
-/// The width of a register for a type: the type's, or, where it may be, a wider one.
+/// The register width for a type: that of the type, or a wider one if allowed.
 fn width(random: &mut Random, ty: Ty, wider: bool) -> u32 {
     let bits = ty.bits().max(16);
     if wider && ty.kind() != TyKind::Float && random.chance(40) {
@@ -352,7 +353,7 @@ fn width(random: &mut Random, ty: Ty, wider: bool) -> u32 {
     }
 }
 
-/// A register, or as a source perhaps a constant.
+/// A register, or for sources sometimes a constant.
 fn one(random: &mut Random, ty: Ty, dir: Dir, register_only: bool, wider: bool) -> Option<String> {
     if ty == Ty::Pred {
         return Some(format!("%p{}", random.below(PREDICATES)));
@@ -386,7 +387,7 @@ fn integer(random: &mut Random, ty: Ty) -> String {
     if ty.kind() == TyKind::Signed {
         let shift = 64 - bits;
         let signed = (value << shift).cast_signed() >> shift;
-        // The most negative number has no literal of its own.
+        // The most negative number has no literal.
         return if signed == i64::MIN { "0x8000000000000000".to_owned() } else { signed.to_string() };
     }
     if value > i64::MAX as u64 { format!("0x{value:x}U") } else { value.to_string() }

@@ -1,13 +1,14 @@
-//! A program from a seed: registers with first values, statements under structured and unstructured control flow, and at the end
-//! everything that a thread holds stored where it can be compared.
+//! Generates a program from a seed: initialised registers, statements under structured and unstructured
+//! control flow, and finally stores of all state of a thread.
 //!
-//! Invariants: the program is accepted; every loop counts something down that nothing else writes; addresses stay within what the
-//! thread may access; what one thread stores no other reads without a barrier between, unless both are of one warp, whose order is
-//! settled; and what threads of several warps share they only combine by operations whose order does not matter. So the result does not
-//! depend on the schedule. With misdeeds ([`super::misdeed`]) it ends in a trap.
+//! Invariants: the program is accepted. Every loop decrements a counter that no other statement writes.
+//! Addresses stay within memory that the thread may access. A value stored by one thread is read by another
+//! only after a barrier, or within one warp, whose order is fixed. Threads of several warps modify shared
+//! values only by operations whose order does not matter. So the result does not depend on the schedule. With
+//! misdeeds ([`super::misdeed`]) the program ends in a trap.
 //!
-//! Registers `%h %r %d %p` with numbers are what instructions work on; those with other names (`%own`, `%ta`, `%c0`) belong to the
-//! generator, and no instruction from the table writes them.
+//! Registers `%h %r %d %p` with numbers are operands of instructions. Registers with other names (`%own`,
+//! `%ta`, `%c0`) belong to the generator, and no instruction from the table writes them.
 
 use super::forms::{Forms, PREDICATES, SINGLE, register};
 use super::program::{Line, Program};
@@ -30,7 +31,7 @@ const BLOCKS: &[[u32; 3]] = &[
     [33, 3, 1],
     [16, 3, 2],
 ];
-/// Shapes of several whole warps.
+/// Shapes of several full warps.
 const WHOLE: &[[u32; 3]] = &[
     [64, 1, 1],
     [96, 1, 1],
@@ -57,13 +58,13 @@ const GRIDS: &[[u32; 3]] = &[
     [3, 2, 2],
     [1, 1, 4],
     [2, 3, 1],
-    // Native code runs several of so many in one call.
+    // Small enough that native code runs several CTAs in one call.
     [16, 1, 1],
     [12, 3, 1],
     [4, 2, 4],
     [3, 7, 3],
 ];
-/// Version and target, so that old and new rows both take part.
+/// Versions and targets, so that old and new rows are both used.
 const LEVELS: &[(&str, &str)] = &[
     ("6.4", "sm_70"),
     ("6.4", "sm_70"),
@@ -73,26 +74,26 @@ const LEVELS: &[(&str, &str)] = &[
     ("6.3", "sm_70"),
 ];
 
-/// What a program is mostly made of.
+/// The main content of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Taste {
     Any,
-    /// What several warps can do as one: no atomics, no memory of a thread's own, no calls; many barriers.
-    Team,
+    /// Statements that coarse warps can execute: no atomics, no local memory, no calls; many barriers.
+    Coarse,
     /// Groups of a warp that wait for each other, and calls.
     Apart,
 }
 
-/// Which lanes warp-synchronous instructions may name.
+/// The lanes that member masks may contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Together {
-    /// All threads of the warp come here.
+    /// All threads of the warp arrive.
     All,
-    /// Those that are active, whichever they are.
+    /// Only the active lanes arrive.
     Active,
 }
 
-/// A program in the making.
+/// The state of the generator.
 pub(super) struct Generator<'a> {
     pub(super) random: Random,
     pub(super) forms: &'a Forms,
@@ -100,29 +101,29 @@ pub(super) struct Generator<'a> {
     labels: u32,
     /// Loop counters in use.
     pub(super) counters: usize,
-    /// Masks of groups that wait for each other, in use.
+    /// Masks of waiting groups in use.
     pub(super) masks: usize,
-    /// Whether threads of a CTA combine anything.
+    /// Whether threads of a CTA combine values.
     pub(super) combined: bool,
-    /// Whether a long loop may still be made.
+    /// Whether a long loop may still be generated.
     long: bool,
     pub(super) taste: Taste,
     /// Bytes of columns and rows.
     pub(super) bytes: u32,
-    /// Statements that may still be made.
+    /// Statements that may still be generated.
     budget: u32,
-    /// Misdeeds that are still to be made.
+    /// Misdeeds that are still to be generated.
     pub(super) misdeeds: u32,
-    /// Whether all threads of the CTA come here.
+    /// Whether all threads of the CTA arrive here.
     pub(super) uniform: bool,
     pub(super) together: Together,
-    /// Whether clocks are read: warps then never run as one.
+    /// Whether clocks are read: then warps never run as coarse warps.
     clocks: bool,
     /// Whether threads may exit early.
     pub(super) exits: bool,
     /// In a device function: no barriers, no shared memory.
     pub(super) function: bool,
-    /// Where `break` and `continue` go, of the loops around, innermost last.
+    /// Targets of `break` and `continue` of the enclosing loops, innermost last.
     pub(super) loops: Vec<(String, String)>,
     pub(super) functions: Vec<String>,
     /// Whether every warp of a CTA has 32 threads.
@@ -131,22 +132,22 @@ pub(super) struct Generator<'a> {
     pub(super) block: [u32; 3],
 }
 
-/// All levels that programs are made for.
+/// All levels for which programs are generated.
 pub(crate) fn levels() -> Vec<Forms> {
     LEVELS.iter().filter_map(|(version, target)| Forms::new(version, target)).collect()
 }
 
-/// The program of a seed; with `traps`, one that does something illegal in most cases.
+/// The program of a seed; with `traps`, one that traps in most cases.
 pub(crate) fn program(levels: &[Forms], seed: u64, traps: bool) -> Program {
     let mut random = Random::new(seed);
-    let taste = random.pick(&[Taste::Any, Taste::Any, Taste::Any, Taste::Team, Taste::Apart]);
+    let taste = random.pick(&[Taste::Any, Taste::Any, Taste::Any, Taste::Coarse, Taste::Apart]);
     let forms = loop {
         let forms = &levels[random.below(levels.len())];
         if taste != Taste::Apart || forms.has(6, 0, 70) {
             break forms;
         }
     };
-    let whole = taste == Taste::Team || random.chance(30);
+    let whole = taste == Taste::Coarse || random.chance(30);
     let block = random.pick(if whole { WHOLE } else { BLOCKS });
     let grid = loop {
         let grid = random.pick(GRIDS);
@@ -154,7 +155,8 @@ pub(crate) fn program(levels: &[Forms], seed: u64, traps: bool) -> Program {
             break grid;
         }
     };
-    // Most are small, since what compiling takes grows with what is compiled and most mistakes need little to show; some are not.
+    // Most are small, because compile time grows with the size and most bugs need little code; some are
+    // large.
     let size = match random.below(80) {
         0 => random.pick(&[12, 16, 30]),
         1..=10 => random.pick(&[5, 6, 8]),
@@ -162,7 +164,7 @@ pub(crate) fn program(levels: &[Forms], seed: u64, traps: bool) -> Program {
     };
     let mut generator = Generator {
         exits: random.chance(25),
-        clocks: taste != Taste::Team && random.chance(15),
+        clocks: taste != Taste::Coarse && random.chance(15),
         full_warps: block.iter().product::<u32>().is_multiple_of(32),
         random,
         forms,
@@ -213,7 +215,7 @@ impl Generator<'_> {
         let functions = match self.taste {
             Taste::Any if self.budget > 3 => self.random.pick(&[0, 0, 1, 2]),
             Taste::Any => self.random.pick(&[0, 0, 0, 1]),
-            Taste::Team => 0,
+            Taste::Coarse => 0,
             Taste::Apart => self.random.pick(&[0, 1, 1]),
         };
         for index in 0..functions {
@@ -224,8 +226,8 @@ impl Generator<'_> {
              .param .f32 p_b, .param .u64 p_c)\n{",
         );
         let head = std::mem::take(&mut self.lines);
-        if self.taste == Taste::Team && self.exits {
-            // Who has gone is not at the barriers of the team.
+        if self.taste == Taste::Coarse && self.exits {
+            // Exited threads take no part in later barriers of the coarse warp.
             self.exit();
             self.barrier();
         }
@@ -238,7 +240,7 @@ impl Generator<'_> {
         let body = std::mem::replace(&mut self.lines, head);
         self.declarations();
         self.fixed(".shared .align 16 .b8 sh[16384];\n.shared .align 16 .b8 tile[4096];");
-        // Warps of a kernel with local memory are no team.
+        // Kernels with local memory have no coarse warps.
         if body.iter().any(|line| line.text.contains("loc")) {
             self.fixed(".local .align 16 .b8 loc[128];");
         }
@@ -247,12 +249,12 @@ impl Generator<'_> {
         self.begin(items, body);
     }
 
-    /// Threads of the grid, so that a row of them ends where any access may begin.
+    /// Threads of the grid, rounded so that a row ends at an aligned address.
     pub(super) fn threads(&self) -> u32 {
         (self.block.iter().product::<u32>() * self.grid.iter().product::<u32>()).next_multiple_of(16)
     }
 
-    /// Bytes of the columns, in each of which a thread has 16 bytes beside its neighbours'.
+    /// Bytes of the columns, in each of which a thread has 16 bytes adjacent to its neighbours'.
     pub(super) fn columns(&self) -> u32 {
         8 * 16 * self.threads()
     }
@@ -267,7 +269,7 @@ impl Generator<'_> {
         self.exits
     }
 
-    /// Statements until the budget of this level is used.
+    /// Generates statements until the budget of this level is used.
     pub(super) fn statements(&mut self, depth: u32) {
         let mut here = if depth == 0 { u32::MAX } else { 1 + self.random.below(6) as u32 };
         while self.budget > 0 && here > 0 {
@@ -283,7 +285,7 @@ impl Generator<'_> {
     fn statement(&mut self, depth: u32) {
         match self.taste {
             Taste::Any => {}
-            Taste::Team => match self.random.below(100) {
+            Taste::Coarse => match self.random.below(100) {
                 0..=13 if self.uniform => return self.barrier(),
                 14..=20 => return self.warp_store(),
                 21..=23 if depth < 2 => return self.long_loop(),
@@ -323,7 +325,7 @@ impl Generator<'_> {
         }
     }
 
-    /// A guard, sometimes.
+    /// A guard, in some cases.
     pub(super) fn guard(&mut self) -> String {
         if !self.random.chance(15) {
             return String::new();
@@ -346,16 +348,16 @@ impl Generator<'_> {
         }
         let text = loop {
             let text = self.forms.lane(&mut self.random);
-            if self.taste != Taste::Team || super::forms::is_plain(&text) {
+            if self.taste != Taste::Coarse || super::forms::is_plain(&text) {
                 break text;
             }
         };
         self.line(format!("{guard}{text}"));
     }
 
-    /// An instruction that has no native code, or not with all its words.
+    /// An instruction that native code leaves to the interpreter, at least for some of its words.
     pub(super) fn stepped(&mut self) {
-        if self.taste == Taste::Team {
+        if self.taste == Taste::Coarse {
             return self.lane();
         }
         if self.uniform
@@ -371,7 +373,7 @@ impl Generator<'_> {
         self.line(format!("{guard}{text}"));
     }
 
-    /// Sets `%q`. Whether it is the same in all threads of the CTA.
+    /// Sets `%q`. Returns whether it is equal in all threads of the CTA.
     pub(super) fn condition(&mut self) -> bool {
         let cmp = self.random.pick(&["eq", "ne", "lt", "ge", "gt", "le"]);
         match self.random.below(8) {
@@ -416,7 +418,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Runs `body` where only some threads come.
+    /// Generates `body` in a place that only some threads reach.
     pub(super) fn diverged(&mut self, uniform: bool, body: impl FnOnce(&mut Self)) {
         let before = (self.uniform, self.together);
         if !uniform {
@@ -445,7 +447,7 @@ impl Generator<'_> {
         self.fixed(format!("{end}:"));
     }
 
-    /// A loop with a counter of its own.
+    /// A loop with its own counter.
     fn turns(&mut self, depth: u32) {
         if self.counters == 8 {
             return self.lane();
@@ -469,7 +471,8 @@ impl Generator<'_> {
                 false
             }
         };
-        // A thread may leave such a loop alone, so nobody inside can count on all being there.
+        // A thread can leave such a loop alone, so statements inside cannot assume that all threads are
+        // present.
         let leaves = self.random.chance(50);
         let (top, next, end) = (self.label(), self.label(), self.label());
         self.fixed(format!("{top}:"));
@@ -498,7 +501,7 @@ impl Generator<'_> {
         self.counters -= 1;
     }
 
-    /// A loop of so many turns that code gives way in it, with little inside.
+    /// A loop with few statements and so many iterations that native code yields in it.
     fn long_loop(&mut self) {
         if self.counters > 0
             || self.function
@@ -541,7 +544,7 @@ impl Generator<'_> {
     }
 
     pub(super) fn exit(&mut self) {
-        // Who returns from a function is still waited for.
+        // Threads that return from a function are still waited for.
         if self.function && !self.exits && self.masks > 0 {
             return self.lane();
         }
@@ -570,7 +573,7 @@ impl Generator<'_> {
         for label in labels {
             self.fixed(format!("{label}:"));
             self.diverged(uniform, |g| g.statements(depth + 2));
-            // Some fall through into the next.
+            // Some arms fall through into the next.
             if self.random.chance(70) {
                 self.line(format!("bra {end};"));
             }
@@ -578,7 +581,7 @@ impl Generator<'_> {
         self.fixed(format!("{end}:"));
     }
 
-    /// Blocks that jump anywhere among themselves, while the fuel lasts.
+    /// Blocks that jump to each other in any order while the fuel lasts.
     fn graph(&mut self) {
         let count = 2 + self.random.below(4);
         let end = self.label();
@@ -628,7 +631,7 @@ impl Generator<'_> {
         self.budget = 1 + self.random.below(budget.min(8) as usize) as u32;
         self.fixed("st.param.b32 [result], %r0;");
         if self.random.chance(20) {
-            // Down to nothing, each time with less.
+            // Recurses with a smaller argument until it is zero.
             let end = self.label();
             self.line(format!("and.b32 %c7, %r0, 3;\nsetp.eq.u32 %q, %c7, 0;\n@%q bra {end};"));
             self.line(format!(
@@ -647,7 +650,7 @@ impl Generator<'_> {
         self.declarations();
         self.fixed(".local .align 16 .b8 loc[128];");
         let set = |name: &str, text: &str| (name.to_owned(), text.to_owned());
-        // Earlier calls may have left anything.
+        // Earlier calls may have left other values.
         let stores = (0..8).map(|i| format!("st.local.v4.b32 [loc+{}], {{%gid, %ta, %gid, %gid}};", 16 * i));
         let stores = stores.collect::<Vec<_>>().join("\n");
         let mut items = vec![
@@ -663,7 +666,7 @@ impl Generator<'_> {
             set("%gloc", "mov.u64 %gloc, loc;\ncvta.local.u64 %gloc, %gloc;"),
         ];
         items.extend(self.first_values(false));
-        // The argument, whatever its first value was.
+        // The argument replaces its initial value.
         items.push(set("%r0", "ld.param.b32 %r0, [a];"));
         self.begin(items, body);
         self.functions.push(name);
@@ -678,7 +681,7 @@ impl Generator<'_> {
              st.param.b64 [a2], %own;"
         );
         let indirect = self.random.chance(25);
-        // A guarded call leaves its result parameter unset where it is not made.
+        // A guarded call that is not executed leaves its result parameter unset.
         let text = if indirect {
             let (first, second) = (self.functions[0].clone(), name);
             let prototype = self.label();

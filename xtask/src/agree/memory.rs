@@ -1,14 +1,15 @@
 //! Loads, stores and atomics.
 //!
-//! Invariants: an access lies where nobody else stores: the thread's own bytes in global, shared and local memory, its element of
-//! the columns, or memory that is only read. What threads share they combine by one operation of one type for each address, which
-//! commutes, and drop the old value; lanes of one warp also work on bytes of their warp, and keep it.
+//! Invariants: an access is to memory that no other thread stores to: the thread's own bytes in global,
+//! shared and local memory, its element of the columns, or read-only memory. Threads modify shared memory
+//! only by one commutative operation of one type per address, and drop the old value. Lanes of one warp also
+//! operate on bytes of their warp, and keep the old value.
 
 use super::forms::{Spelled, letter, register, vector};
 use super::generate::{Generator, Taste};
 use ptx::isa::{AtomOp, Dir, Op, Slot, Space, Ty, TyKind, Word};
 
-/// Operations that commute, each with its types; every pair has 64 bytes of its own.
+/// Commutative operations with their types; every pair has its own 64 bytes.
 const COMMUTING: &[(&str, &[&str])] = &[
     ("and", &["b32", "b64"]),
     ("or", &["b32", "b64"]),
@@ -17,14 +18,14 @@ const COMMUTING: &[(&str, &[&str])] = &[
     ("min", &["u32", "s32", "u64", "s64"]),
     ("max", &["u32", "s32", "u64", "s64"]),
 ];
-/// Bytes that all pairs take, in global and in shared memory.
+/// Bytes of all pairs, in global and in shared memory.
 pub(super) const COMBINED: u32 = 64 * 17;
 
-/// Where an access goes.
+/// The target of an access.
 struct Place {
     /// Lines that compute the address.
     before: String,
-    /// Between the brackets.
+    /// The text between the brackets.
     address: String,
 }
 
@@ -45,7 +46,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Of several warps' lanes, often of some only.
+    /// Atomics of lanes of several warps, often of some lanes only.
     pub(super) fn atomics(&mut self) {
         match self.random.below(3) {
             0 => self.combine(),
@@ -70,7 +71,7 @@ impl Generator<'_> {
         let mods = &spelled.mods;
         let watches = ["volatile", "relaxed", "acquire", "release", "local"];
         let spins = self.may_spin() && op != Op::St;
-        if (self.taste == Taste::Team || spins) && watches.iter().any(|word| spelled.head.contains(word)) {
+        if (self.taste == Taste::Coarse || spins) && watches.iter().any(|word| spelled.head.contains(word)) {
             return self.lane();
         }
         let (ty, lanes) = (mods.ty(), usize::from(mods.vec()));
@@ -93,7 +94,7 @@ impl Generator<'_> {
         };
         let guard = self.guard();
         let Place { before, address } = place;
-        // A cache policy is any 64 bits here.
+        // A cache policy is an arbitrary 64-bit value here.
         let policy = match mods.has(Word::L2CacheHint) {
             true => format!(", {}", register(&mut self.random, 64)),
             false => String::new(),
@@ -105,7 +106,7 @@ impl Generator<'_> {
         self.line(text);
     }
 
-    /// An address where so many bytes may be read, or written.
+    /// An address at which this many bytes may be read, or written.
     fn place(&mut self, space: Space, bytes: u32, write: bool) -> Option<Place> {
         let plain = |address: String| Some(Place { before: String::new(), address });
         match space {
@@ -170,7 +171,7 @@ impl Generator<'_> {
                     let at = self.at(32, bytes);
                     plain(format!("%gsh+{at}"))
                 }
-                1 if self.taste != Taste::Team => {
+                1 if self.taste != Taste::Coarse => {
                     let at = self.at(128, bytes);
                     plain(format!("%gloc+{at}"))
                 }
@@ -180,7 +181,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Words of a lane one behind another, in any order, where it alone knows where; now and then it writes in between.
+    /// Loads consecutive words per lane in random order, sometimes with stores in between.
     fn words(&mut self) {
         let bits = self.random.pick(&[8, 16, 32, 32, 32, 64]);
         let bytes = bits / 8;
@@ -335,7 +336,7 @@ impl Generator<'_> {
         let region = 64 * index as u32;
         let shared = self.random.chance(50);
         // Guards are few elsewhere.
-        let guard = if guard.is_empty() && self.taste == Taste::Team { self.some() } else { guard };
+        let guard = if guard.is_empty() && self.taste == Taste::Coarse { self.some() } else { guard };
         self.combined |= shared;
         let lane = register(&mut self.random, 32);
         let spread = if self.random.chance(40) { 0 } else { mask(64, bits / 8) };
@@ -396,7 +397,7 @@ impl Generator<'_> {
             }
             let bits = ty.bits();
             let mut before = before;
-            let guard = if self.taste == Taste::Team { self.some() } else { self.guard() };
+            let guard = if self.taste == Taste::Coarse { self.some() } else { self.guard() };
             let mut operands: Vec<String> = Vec::new();
             for operand in &spelled.row.form().operands {
                 operands.push(match (operand.dir, operand.name) {

@@ -1,16 +1,17 @@
-//! Statements that trap: one or a few in a program, in all its threads or in some, anywhere among what is legal.
+//! Statements that trap: one or a few per program, in all its threads or in some, among legal statements.
 //!
-//! Invariant: a misdeed that a thread comes to is a trap of a kind that the manual or `ptx_exec::trap::FaultKind` names, whatever the schedule. Which
-//! of several is reported depends on the order of CTAs and warps alone, so both engines must report the same.
+//! Invariant: a misdeed that a thread executes is a trap of a kind that the manual or
+//! `ptx_exec::trap::FaultKind` names, under every schedule. If there are several, the reported one depends
+//! only on the order of CTAs and warps, so both engines must report the same one.
 
 use super::forms::{DOUBLE, register};
 use super::generate::Generator;
 use super::run::INPUT;
 
-/// Addresses that no allocation of a device holds.
+/// Addresses outside of all allocations of a device.
 const NOWHERE: &[u64] =
     &[0, 1, 4, 8, 0x10, 0xffff_ffff, 0x7fff_ffff_ffff_fff0, 0x8000_0000_0000_0000, u64::MAX - 7, u64::MAX];
-/// Widths of an access in bytes, with the type and the vector that make it.
+/// Widths of an access in bytes, with type and vector.
 const WIDTHS: &[(u64, &str)] = &[
     (1, "u8"),
     (2, "u16"),
@@ -23,7 +24,7 @@ const WIDTHS: &[(u64, &str)] = &[
 ];
 
 impl Generator<'_> {
-    /// One that most or few threads come to.
+    /// A misdeed that most or few threads execute.
     pub(super) fn misdeed(&mut self) {
         self.misdeeds -= 1;
         let guard = self.culprits();
@@ -53,7 +54,7 @@ impl Generator<'_> {
         }
     }
 
-    /// A guard for those who do it.
+    /// A guard that selects the threads which trap.
     fn culprits(&mut self) -> String {
         match self.random.below(5) {
             0 => return String::new(),
@@ -77,7 +78,7 @@ impl Generator<'_> {
         if self.random.chance(50) { "%tb".to_owned() } else { register(&mut self.random, 32) }
     }
 
-    /// A load or a store at an address, of at least so many bytes.
+    /// A load or store at an address, of at least `least` bytes.
     fn touch(&mut self, guard: &str, space: &str, address: &str, least: u64) {
         let (bytes, ty) = loop {
             let width = self.random.pick(WIDTHS);
@@ -110,7 +111,7 @@ impl Generator<'_> {
         });
     }
 
-    /// Just before the input or just behind it, or with one foot in it.
+    /// An access just outside of the input, or partly outside.
     fn beside_input(&mut self, guard: &str) {
         let end = INPUT as i64;
         let offset = self.random.pick(&[-16, -8, -1, end, end + 8, end - 4, end - 2, end - 1, end + 128]);
@@ -119,7 +120,7 @@ impl Generator<'_> {
         self.touch(guard, space, "%da", if offset < end { 16 } else { 1 });
     }
 
-    /// An address that is no multiple of the access's size, in any space.
+    /// A misaligned address, in any state space.
     fn odd(&mut self, guard: &str) {
         let by: u64 = self.random.pick(&[1, 2, 4, 8, 3, 6]);
         let space = match self.random.below(4) {
@@ -140,7 +141,7 @@ impl Generator<'_> {
         self.touch(guard, space, "%da", if by == 8 { 16 } else { 2 * (by & by.wrapping_neg()) });
     }
 
-    /// Beyond what shared or local memory has.
+    /// An access beyond the end of shared or local memory.
     fn beyond_window(&mut self, guard: &str) {
         let at = self.random.pick(&["0x100000", "0x10000000", "0xfffffff0", "0xc000"]);
         let space = self.random.pick(&["shared", "local"]);
@@ -150,7 +151,7 @@ impl Generator<'_> {
         self.touch(guard, space, "%da", 1);
     }
 
-    /// Behind constants, or a store to them.
+    /// An access beyond constants, or a store to them.
     fn constant(&mut self, guard: &str) {
         self.line("mov.u64 %da, table;");
         if self.random.chance(50) {
@@ -163,7 +164,7 @@ impl Generator<'_> {
         }
     }
 
-    /// An atomic operation at an odd address, or nowhere.
+    /// An atomic operation at a misaligned or unallocated address.
     fn wrong_atomic(&mut self, guard: &str) {
         let nowhere = self.random.pick(NOWHERE);
         match self.random.below(3) {
@@ -181,7 +182,7 @@ impl Generator<'_> {
         self.line(format!("{guard}{text}"));
     }
 
-    /// A call through a value that is no function's.
+    /// A call through a value that is not a function address.
     fn wild_call(&mut self, guard: &str) {
         let (skip, prototype) = (self.label(), self.label());
         let value = self.random.pick(&["0", "1", "0x1234567", "0xffffffffffffffff"]);
@@ -197,7 +198,7 @@ impl Generator<'_> {
         ));
     }
 
-    /// A branch by an index that its list does not have.
+    /// A branch with an index beyond its list.
     fn wrong_index(&mut self, guard: &str) {
         let (end, list) = (self.label(), self.label());
         let index = self.random.pick(&["2", "3", "0xffffffff"]);

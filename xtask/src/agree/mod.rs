@@ -1,24 +1,28 @@
 //! `cargo xtask agree`: random programs, in the interpreter and in native code, compared bit for bit.
 //!
-//! Programs come from seeds ([`generate`]): instructions from every row of the table that acts on registers, with all types and
-//! modifiers; loads, stores and atomics of all widths in all spaces; branches, loops, switches, irreducible graphs, calls, barriers and warp
-//! operations; odd shapes of CTAs, several CTAs; values at which something changes. Beside those of any kind there are programs of two
-//! tastes: what several warps can do as one, with shared tiles, stores to one address and many barriers ([`tiles`]), some of it in loops of
-//! so many turns that code gives way; and groups of one warp that wait for each other at different places, with calls and steps of the
-//! interpreter in between ([`apart`]). Native code runs CTAs as a whole, in teams or not, or, for every eighth program, warp by warp.
-//! Some programs read clocks, which show what a warp has executed; `%globaltimer` is left out, as it shows what earlier launches have.
-//! A program that differs is made smaller ([`reduce`]) and written to `target/agree`; what was found so is kept in `tests/agree`, and every
-//! test run compares it again.
+//! Programs come from seeds ([`generate`]). They contain instructions from every row of the table that acts
+//! on registers, with all types and modifiers; loads, stores and atomics of all widths in all state spaces;
+//! branches, loops, switches, irreducible graphs, calls, barriers and warp operations; odd CTA shapes,
+//! several CTAs; and edge values. Besides general programs there are two special kinds. One kind can run as
+//! coarse warps, with shared tiles, stores to one address and many barriers ([`tiles`]), some in loops of so
+//! many iterations that native code yields. In the other kind, groups of one warp wait for each other at
+//! different places, with calls and interpreter steps in between ([`apart`]). Native code runs whole CTAs,
+//! with or without coarse warps, or, for every eighth program, warp by warp. Some programs read clocks, which
+//! count executed instructions; `%globaltimer` is excluded, because it depends on earlier launches. A program
+//! whose results differ is reduced ([`reduce`]) and written to `target/agree`. Programs that were found in
+//! this way are kept in `tests/agree`, and every test run compares them again.
 //!
-//! With `--traps` each program holds statements that trap ([`misdeed`]); then the engines' reports are compared: kind, line, function, CTA, thread,
-//! and the access.
+//! With `--traps` each program contains statements that trap ([`misdeed`]), and the engines' reports are
+//! compared: kind, line, function, CTA, thread, and access.
 //!
 //! With `--tools` each program runs under all sanitizers instead, and their findings are judged ([`tools`]).
 //!
-//! Not generated: loops, and functions, that look at what others write (ordered loads, atomics other than sums of integers, sums with zero): when their lanes give way is each
-//! engine's own; textures and surfaces, asynchronous copies, clusters, matrices beyond one form.
+//! Not generated: loops and functions that read values which others write (ordered loads, atomics other than
+//! sums of integers, sums with zero), because each engine decides when their lanes yield; textures and
+//! surfaces, asynchronous copies, clusters, matrices beyond one form.
 //!
-//! Invariant: a program does not depend on the schedule, so any difference is a mistake of an engine (or of the generator).
+//! Invariant: a program does not depend on the schedule, so any difference is a bug of an engine or of the
+//! generator.
 
 mod apart;
 mod ends;
@@ -48,9 +52,9 @@ const USAGE: &str = "usage: cargo xtask agree [--seed N] [--count N] [--seconds 
                      --traps: programs that do something illegal; the traps are compared. --print shows programs only.\n\
                      --tools: under all sanitizers, in the interpreter; findings that are not real are named.\n\
                      --threads: as many programs at a time (all cores, if not said); no result depends on it.";
-/// How many programs share devices before new ones are made.
+/// How many programs share devices before new devices are made.
 const SHARED: u64 = 500;
-/// How often to say how far it is.
+/// Interval of progress messages.
 const PROGRESS: Duration = Duration::from_secs(60);
 
 struct Options {
@@ -58,11 +62,11 @@ struct Options {
     count: u64,
     time: Option<Duration>,
     cpus: Vec<Cpu>,
-    /// Each program on every processor; else on one after the other.
+    /// Run each program for every processor, instead of one processor per program.
     every: bool,
-    /// Each program in the interpreter with several schedules.
+    /// Run each program in the interpreter with several schedules.
     schedules: bool,
-    /// Programs that do something illegal.
+    /// Generate programs that trap.
     traps: bool,
     /// Programs under the sanitizers.
     tools: bool,
@@ -117,7 +121,7 @@ fn read(args: &[String]) -> Result<Options, String> {
     Ok(options)
 }
 
-/// The processors that native code for runs on this machine.
+/// The processors whose native code this machine can run.
 fn available() -> Vec<Cpu> {
     let probe = ".version 6.4\n.target sm_70\n.address_size 64\n.visible .entry main() { ret; }";
     let runs = |cpu: &Cpu| {
@@ -128,13 +132,13 @@ fn available() -> Vec<Cpu> {
     [Cpu::Avx512, Cpu::Avx2, Cpu::Baseline].into_iter().filter(|cpu| runs(cpu).is_ok()).collect()
 }
 
-/// How often what came out.
+/// Counts of results.
 #[derive(Default)]
 struct Counts {
     same: u64,
-    /// The same trap.
+    /// Both engines report the same trap.
     trapped: u64,
-    /// Seed and what is wrong.
+    /// Seed and description of each difference.
     bad: Vec<(u64, String)>,
 }
 
@@ -144,7 +148,7 @@ impl Counts {
     }
 }
 
-/// Programs of many seeds, on several threads.
+/// Runs programs of many seeds on several threads.
 struct Run<'a> {
     options: &'a Options,
     levels: &'a [forms::Forms],
@@ -156,7 +160,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Takes one seed after another.
+    /// Processes one seed after another.
     fn work(&self) -> Result<(), String> {
         let options = self.options;
         let fresh = || Machines::new(&options.cpus).map_err(|e| e.to_string());
@@ -213,7 +217,7 @@ impl Run<'_> {
     }
 }
 
-/// Makes a program that differs smaller, and keeps it.
+/// Reduces a program whose results differ, and writes it.
 fn smaller(seed: u64, cpu: Cpu, why: &str, program: Program) -> Result<String, String> {
     let name = format!("{cpu:?}").to_lowercase();
     eprintln!("seed {seed}: {name}: {why}");
@@ -244,7 +248,7 @@ pub(crate) fn agree(args: &[String]) -> Result<(), String> {
         }
         return Ok(());
     }
-    // A panic is a finding like another; its message alone is wanted.
+    // A panic is a finding; only its message is printed.
     std::panic::set_hook(Box::new(|info| eprintln!("{info}")));
     let run = Run {
         options: &options,
@@ -302,18 +306,18 @@ fn under_tools(options: &Options, levels: &[forms::Forms]) -> Result<(), String>
     if bad.is_empty() { Ok(()) } else { Err(bad.join("\n")) }
 }
 
-/// The texts of the random programs of the first seeds, which do not trap.
+/// The texts of the random programs of the first seeds, without traps.
 pub(crate) fn random_texts(count: u64) -> Vec<String> {
     let levels = generate::levels();
     (0..count).map(|seed| generate::program(&levels, seed, false).text()).collect()
 }
 
-/// The shape of the CTAs that a text of [`random_texts`], or of `tests/agree`, is launched with.
+/// The CTA shape for a text of [`random_texts`] or of `tests/agree`.
 pub(crate) fn block_of(text: &str) -> Option<[u32; 3]> {
     Program::read(text).map(|program| program.block)
 }
 
-/// Compares programs that were written to files.
+/// Compares programs from files.
 fn files(options: &Options) -> Result<(), String> {
     let mut bad = Vec::new();
     for file in &options.files {

@@ -1,14 +1,15 @@
-//! A generated program: its lines, and how it is launched.
+//! A generated program: its lines and its launch.
 //!
-//! Invariant: the text alone says all: a comment at its head holds the launch, so a file of it can be run again.
+//! Invariant: the text is complete: a comment at its head describes the launch, so a program in a file can be
+//! run again.
 
 use std::fmt::Write;
 
-/// A statement, or several that only make sense together.
+/// A statement, or several statements that belong together.
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
     pub(crate) text: String,
-    /// The reducer leaves it: declarations, labels, first values of registers.
+    /// The reducer keeps it: declarations, labels, initial values of registers.
     pub(crate) fixed: bool,
 }
 
@@ -18,9 +19,9 @@ pub(crate) struct Program {
     pub(crate) lines: Vec<Line>,
     pub(crate) grid: [u32; 3],
     pub(crate) block: [u32; 3],
-    /// Of the contents of memory.
+    /// Seed of the contents of memory.
     pub(crate) data: u64,
-    /// Bytes of the columns and the rows behind them; 0: as many as any program of old needs.
+    /// Bytes of the columns and the rows after them; 0: as many as old programs need.
     pub(crate) bytes: u32,
 }
 
@@ -39,7 +40,7 @@ impl Program {
         text
     }
 
-    /// Reads what [`Program::text`] wrote; each line is one of the program.
+    /// Parses the output of [`Program::text`]; each line is one line of the program.
     pub(crate) fn read(text: &str) -> Option<Self> {
         let head = text.lines().find_map(|line| line.strip_prefix("// agree: "))?;
         let mut numbers = head.split_whitespace().filter_map(|word| word.parse::<u64>().ok());

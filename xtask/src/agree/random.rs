@@ -1,4 +1,4 @@
-//! Choices from a seed, and values at which something changes.
+//! Random choices from a seed, and edge values.
 //!
 //! Invariant: the same seed gives the same choices on every machine.
 
@@ -19,22 +19,23 @@ impl Random {
         z ^ z >> 31
     }
 
-    /// Less than `bound`.
+    /// A number below `bound`.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound.max(1) as u64) as usize
     }
 
-    /// True so many times of 100.
+    /// True with a probability of `percent` / 100.
     pub(crate) fn chance(&mut self, percent: u32) -> bool {
         self.next() % 100 < u64::from(percent)
     }
 
-    /// One of them.
+    /// One of the elements.
     pub(crate) fn pick<T: Copy>(&mut self, of: &[T]) -> T {
         of[self.below(of.len())]
     }
 
-    /// A value of so many bits: an edge of integers or of floating-point formats, one near it, a small one, or anything.
+    /// A value of `bits` bits: an edge of integers or of floating-point formats, a value near an edge, a
+    /// small value, or any value.
     pub(crate) fn value(&mut self, bits: u32) -> u64 {
         let value = match self.below(8) {
             0 => self.pick(INTEGERS),
@@ -45,7 +46,7 @@ impl Random {
                 _ => self.pick(DOUBLES) | self.next() << 63,
             },
             3 => match bits {
-                // Numbers of ordinary size.
+                // Numbers of ordinary magnitude.
                 16 => 0x3000 + (self.next() & 0x8fff) % 0x2000,
                 32 => self.next() & 0x807f_ffff | (115 + self.next() % 26) << 23,
                 _ => self.next() & 0x800f_ffff_ffff_ffff | (1010 + self.next() % 26) << 52,

@@ -1,7 +1,8 @@
-//! Makes a program smaller while it still differs.
+//! Reduces a program whose results differ.
 //!
-//! Invariant: what comes out differs on the same processor as what went in, and the interpreter runs it to its end; if what went in does not
-//! depend on the schedule, neither does it, so that a barrier goes only where nothing needs it.
+//! Invariant: the reduced program differs on the same processor, and the interpreter runs it to its end. If
+//! the original does not depend on the schedule, neither does the reduced one; so a barrier is removed only
+//! if nothing needs it.
 
 use super::program::Program;
 use super::run::{Machines, Outcome};
@@ -42,7 +43,7 @@ fn shrink_launch(program: &mut Program, differs: &impl Fn(&Program) -> bool) {
     }
 }
 
-/// Statements of several lines become lines of their own, and declarations too may go.
+/// Splits statements of several lines, and allows declarations to be removed.
 fn split(program: &mut Program) {
     let lines = program.lines.iter().flat_map(|line| {
         line.text.split('\n').map(|text| super::program::Line { text: text.to_owned(), fixed: line.fixed })
@@ -50,7 +51,7 @@ fn split(program: &mut Program) {
     program.lines = lines.collect();
 }
 
-/// Drops runs of lines, long ones first. A line of which nothing depends is dropped even where it was fixed, if `all`.
+/// Removes ranges of lines, long ones first. With `all`, also fixed lines on which no other line depends.
 fn drop_lines(program: &mut Program, differs: &impl Fn(&Program) -> bool, all: bool) {
     let may_go = |program: &Program, at: usize| {
         let line = &program.lines[at];
@@ -78,7 +79,7 @@ fn drop_lines(program: &mut Program, differs: &impl Fn(&Program) -> bool, all: b
     }
 }
 
-/// Whether a fixed line only gives a value to a register that no other line reads, or is a label that nothing jumps to.
+/// Whether a fixed line only initialises a register that no other line reads, or is a label without a jump.
 fn unused(program: &Program, at: usize) -> bool {
     let text = program.lines[at].text.trim();
     let elsewhere = |name: &str| {
@@ -105,7 +106,7 @@ fn unused(program: &Program, at: usize) -> bool {
         return true;
     }
     match text.split_whitespace().nth(1) {
-        // Written again elsewhere counts as read: then a first value may matter.
+        // Another write counts as a read: then the initial value may matter.
         Some(register) if register.starts_with('%') => !program.lines.iter().enumerate().any(|(i, line)| {
             i > at
                 && !line.text.starts_with(".reg")

@@ -1,8 +1,9 @@
-//! Runs a program in the interpreter and in native code for several processors, and compares all memory that it writes, or the trap that it
-//! ends in.
+//! Runs a program in the interpreter and in native code for several processors, and compares all memory that
+//! it writes, or its trap.
 //!
-//! Invariant: every run begins with the same bytes; the interpreter's result is what the others are compared with. Of a program that traps no
-//! memory is compared: what other threads have stored by then depends on the schedule.
+//! Invariant: every run begins with the same bytes; the interpreter's result is the reference. For a program
+//! that traps no memory is compared, because the stores of other threads before the trap depend on the
+//! schedule.
 
 use super::program::Program;
 use super::random::Random;
@@ -11,53 +12,55 @@ use std::time::Duration;
 
 /// Most threads of a grid.
 pub(crate) const THREADS: u32 = 2048;
-/// Bytes of each thread in the output: programs of old stored their registers at its start; then memory of its own.
+/// Bytes per thread in the output: old programs store their registers at its start; the thread's own memory
+/// follows.
 pub(crate) const SLOT: u32 = 384;
-/// Where a thread's own memory begins in its slot.
+/// Offset of a thread's own memory.
 pub(crate) const OWN: u32 = 192;
 /// Bytes of the input.
 pub(crate) const INPUT: usize = 1 << 16;
-/// Bytes of the columns, in each of which a thread has 16 bytes beside its neighbours'.
+/// Bytes of the columns, in each of which a thread has 16 bytes adjacent to its neighbours'.
 pub(crate) const COLUMNS: u32 = 8 * 16 * THREADS;
-/// Bytes of each thread in the rows behind them, one for each register at the end.
+/// Bytes per thread in the rows after them, one row for each register at the end.
 pub(crate) const ROWS: u32 = 160;
 /// Bytes that all threads add to, before those of each warp.
 pub(crate) const COMMON: u32 = 4096;
-/// Bytes that the lanes of one warp work on together.
+/// Bytes on which the lanes of one warp operate together.
 pub(crate) const WARP: u32 = 128;
-/// Bytes of each CTA, behind those of the warps.
+/// Bytes per CTA, after those of the warps.
 pub(crate) const CELL: u32 = 128;
-/// How a report shows the value of a 64-bit register.
+/// Placeholder for the value of a 64-bit register in a report.
 const WIDE_VALUE: &str = "0x0123456789abcdef";
-/// An address so near the start of a buffer, or of the program's constants, is told by its distance.
+/// An address this close to the start of a buffer, or of the program's constants, is reported as a distance.
 const NEAR: u64 = 1 << 31;
-/// Lines from which on a program is large.
+/// Number of lines from which on a program is large.
 const LARGE: usize = 80;
-/// Instructions that the warps of a grid may execute in the interpreter, for programs that the reducer made endless.
+/// Limit of warp instructions in the interpreter, for programs that the reducer made endless.
 const MOST_STEPS: u64 = 1_000_000;
-/// The same in native code, of every eighth program: then each warp runs by itself, until that many are left, and no CTA as a whole.
+/// The same limit in native code, for every eighth program: with a limit each warp runs by itself, and no CTA
+/// as a whole.
 const MOST_NATIVE_STEPS: u64 = 1 << 28;
-/// What a program may take in native code, also where other work keeps the machine busy.
+/// Time limit of a program in native code, also on a busy machine.
 const MOST_TIME: Duration = Duration::from_secs(120);
 
-/// One device for each kind of processor, and one for the interpreter.
+/// One device for each processor, and one for the interpreter.
 pub(crate) struct Machines {
     interp: Vm,
     jits: Vec<(Cpu, Vm)>,
 }
 
-/// What came of a program.
+/// The result of a program.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     /// All engines left the same bytes.
     Same,
-    /// The module does not load, or the launch is refused: a mistake of the generator.
+    /// The module does not load, or the launch is refused: a bug of the generator.
     Refused(String),
     /// All engines report this trap.
     Trapped(String),
     /// The interpreter's limit ended it; nothing is compared.
     Endless,
-    /// Native code for that processor left something else, or did not run.
+    /// Native code for that processor gave another result, or did not run.
     Differs(Cpu, String),
 }
 
@@ -65,7 +68,7 @@ impl Machines {
     pub(crate) fn new(cpus: &[Cpu]) -> Result<Self, ptxvm::Error> {
         let mut jits = Vec::new();
         for cpu in cpus {
-            // Warps as it pays, and as one wherever that is possible.
+            // Coarse warps if profitable, and of four warps wherever possible.
             for team in [None, Some(4)] {
                 jits.push((*cpu, Vm::with(Options { cpu: Some(*cpu), team, ..Options::default() })?));
             }
@@ -73,8 +76,8 @@ impl Machines {
         Ok(Self { interp: Vm::new()?, jits })
     }
 
-    /// Whose turn it is, of the processors and of the ways to run warps: code for the widest vectors is made fastest, so it comes most
-    /// often, and code without wide ones seldom.
+    /// Chooses a processor and a mode of running warps: code for the widest vectors compiles fastest, so it
+    /// is chosen most often, and code without wide vectors seldom.
     pub(crate) fn turn(&self, program: &Program) -> usize {
         let large = program.lines.len() > LARGE;
         let weight = |cpu: Cpu| match cpu {
@@ -84,7 +87,7 @@ impl Machines {
             Cpu::Baseline if large => 0,
             Cpu::Baseline => 1,
         };
-        // Another choice than any that the program depends on.
+        // Independent of the choices that generated the program.
         let mut left = Random::new(!program.data).below(self.jits.iter().map(|(cpu, _)| weight(*cpu)).sum());
         self.jits
             .iter()
@@ -98,7 +101,7 @@ impl Machines {
             .unwrap_or(0)
     }
 
-    /// Runs it on every processor, or on the one whose turn it is.
+    /// Runs it on every processor, or on the chosen one.
     pub(crate) fn run(&self, program: &Program, turn: Option<usize>) -> Outcome {
         let given = Given::new(program);
         let expected = match end(&self.interp, program, &given, Engine::Interp, 0) {
@@ -126,7 +129,7 @@ impl Machines {
         }
     }
 
-    /// Whether the interpreter leaves the same bytes whatever the schedule, as far as a few tries show.
+    /// Whether the interpreter gives the same bytes under several schedules.
     pub(crate) fn is_settled(&self, program: &Program) -> bool {
         let given = Given::new(program);
         let run = |seed| match end(&self.interp, program, &given, Engine::Interp, seed) {
@@ -136,16 +139,16 @@ impl Machines {
         run(0).is_some_and(|first| (1..4).all(|seed| run(seed).as_ref() == Some(&first)))
     }
 
-    /// The same, on that processor alone.
+    /// Restricted to that processor.
     pub(crate) fn only(self, cpu: Cpu) -> Self {
         Self { interp: self.interp, jits: self.jits.into_iter().filter(|(c, _)| *c == cpu).collect() }
     }
 }
 
-/// What all runs of a program begin with.
+/// The initial state of all runs of a program.
 pub(super) struct Given {
     text: String,
-    /// Input, and what threads share.
+    /// Input, and shared buffers.
     buffers: [Vec<u64>; 2],
     args: (u32, f32, u64),
 }
@@ -156,7 +159,7 @@ impl Given {
         let mut fill = |bytes: usize| -> Vec<u64> {
             let mut all: Vec<u64> = Vec::with_capacity(bytes / 8 + 8);
             while all.len() < bytes / 8 {
-                // Values of each width by turns, so that every kind of load finds edges.
+                // Values of each width alternate, so that every kind of load finds edges.
                 let bits = [16, 32, 64][all.len() / 8 % 3];
                 let mut word = || (0..64 / bits).fold(0, |word, at| word | random.value(bits) << (at * bits));
                 all.extend([(); 8].map(|()| word()));
@@ -172,17 +175,18 @@ impl Given {
     }
 }
 
-/// What a run ends with.
+/// The final state of a run.
 pub(super) enum End {
-    /// What it leaves in the buffers.
+    /// The contents of the buffers.
     Memory([Vec<u64>; 3]),
-    /// The trap, without what differs from one device to the next: an address in or near a buffer or the constants is its distance from their start, and
-    /// values of 64-bit registers, which may be addresses, and the prose about allocations are left out.
+    /// The trap, without parts that differ between devices: an address in or near a buffer or the constants
+    /// becomes its distance from their start; values of 64-bit registers, which may be addresses, and
+    /// descriptions of allocations are removed.
     Trap(Box<Trap>),
 }
 
 impl End {
-    /// What is not as in the interpreter.
+    /// The difference to the interpreter's result.
     pub(super) fn difference(&self, expected: &End) -> Option<String> {
         match (self, expected) {
             (End::Memory(got), End::Memory(expected)) => {
@@ -206,7 +210,7 @@ impl End {
     }
 }
 
-/// What a run ends with.
+/// Runs a program, and returns its final state.
 pub(super) fn end(
     vm: &Vm,
     program: &Program,

@@ -1,13 +1,14 @@
-//! What threads of a warp or of a CTA do with memory that they share, and pointers that walk.
+//! Programs in which threads of a warp or CTA exchange data through shared memory, and pointers that advance.
 //!
-//! Invariants: between warps, a barrier stands between a store and a load of the same bytes, both ways; within a warp, the order of its
-//! groups is settled, and the highest lane's store to an address stays.
+//! Invariants: between warps, a barrier separates a store and a load of the same bytes, in both directions.
+//! Within a warp, the order of its groups is fixed, and of several stores to an address the highest lane's
+//! remains.
 
 use super::forms::register;
 use super::generate::{Generator, Taste};
 
 impl Generator<'_> {
-    /// Each thread stores a value, and reads that of another; threads that have exited leave zeros, or what they stored before.
+    /// Each thread stores a value and reads that of another; exited threads leave zeros, or earlier values.
     pub(super) fn exchange(&mut self) {
         let all = self.block.iter().product::<u32>();
         let (bits, k) = (self.random.pick(&[32, 64]), 1 + self.random.below(40) as u32);
@@ -23,7 +24,8 @@ impl Generator<'_> {
         ));
     }
 
-    /// The CTA as a matrix that is written by rows and read by columns, or by rows elsewhere: what lies between was never written.
+    /// The CTA as a matrix that is written by rows and read by columns, or by rows elsewhere; gaps are never
+    /// written.
     pub(super) fn tile(&mut self) {
         let [x, y, z] = self.block;
         let rows = y * z;
@@ -45,7 +47,7 @@ impl Generator<'_> {
             _ => format!("mov.u32 %ta, {};\nsub.u32 %ta, %ta, %tid0;", x * rows - 1),
         };
         let back_at = self.random.pick(&["%ta, 4, %tile", "%ta, 4, %tile"]);
-        // Some write nothing: then it is zero there, or what was.
+        // Some threads write nothing, so zero or an earlier value is read.
         let guard = self.guard();
         self.line(format!(
             "{known}\n{number}\nmad.lo.u32 %ta, %t1, {}, %t0;\nmad.lo.u32 %ta, {back_at};\n{guard}st.shared.b32 [%ta], {from};\n\
@@ -54,7 +56,7 @@ impl Generator<'_> {
         ));
     }
 
-    /// One warp stores to one address, in shared memory or in the CTA's own bytes, and all read it.
+    /// One warp stores to one address, in shared memory or in the CTA's own bytes, and all threads read it.
     pub(super) fn publish(&mut self) {
         let warps = self.block.iter().product::<u32>().div_ceil(32) as usize;
         let (bits, at) = (self.random.pick(&[16, 32, 64]), 8 * self.random.below(8));
@@ -67,7 +69,7 @@ impl Generator<'_> {
             self.condition();
             self.line(format!("@%q bra {skip};"));
         }
-        // Lanes beside each other, or all at one place.
+        // Adjacent lanes, or all at one address.
         let spread = if self.random.chance(30) { self.random.pick(&[8, 24]) } else { 0 };
         let (before, place) = match (spread, space) {
             (0, _) => (String::new(), format!("{base}+{at}")),
@@ -108,7 +110,7 @@ impl Generator<'_> {
                 format!("%da+{at}"),
             ),
         };
-        let guard = if self.taste == Taste::Team { String::new() } else { self.guard() };
+        let guard = if self.taste == Taste::Coarse { String::new() } else { self.guard() };
         self.line(format!("{before}{guard}st.{space}.b{bits} [{place}], {from};"));
         if self.random.chance(70) {
             let offset = if self.random.chance(50) { at + 8 * (spread / 8) } else { at };
@@ -116,7 +118,7 @@ impl Generator<'_> {
         }
     }
 
-    /// A pointer that moves from turn to turn.
+    /// A pointer that advances in each iteration.
     pub(super) fn walk(&mut self) {
         if self.function {
             return self.lane();
@@ -125,13 +127,13 @@ impl Generator<'_> {
         let bits = self.random.pick(&[8, 16, 32, 32, 64]);
         let bytes = bits / 8;
         let (value, limit) = (register(&mut self.random, bits), register(&mut self.random, 32));
-        // %fuel counts: graphs set it again, and no other statement is inside.
+        // `%fuel` is the counter: graphs reset it, and no other statement is inside.
         let turns = match self.random.below(3) {
             0 => format!("and.b32 %fuel, {limit}, 7;"),
             _ => format!("add.u32 %fuel, %u2, {};", self.random.below(5)),
         };
         if self.random.chance(30) {
-            // Its own bytes, written one after the other.
+            // The thread's own bytes, written one after another.
             self.line(format!("{turns}\nmov.u64 %wk, %own;"));
             self.fixed(format!("{top}:\nsetp.le.s32 %q, %fuel, 0;\n@%q bra {end};"));
             self.lane();
@@ -148,9 +150,9 @@ impl Generator<'_> {
         self.fixed(format!("sub.s32 %fuel, %fuel, 1;\nadd.s64 %wk, %wk, {step};\nbra {top};\n{end}:"));
     }
 
-    /// A product of matrices, of which all lanes of the warp hold parts; the interpreter does it.
+    /// A product of matrices that are distributed over all lanes of the warp; the interpreter executes it.
     pub(super) fn matrices(&mut self) {
-        if !self.forms.has(6, 4, 70) || self.taste == Taste::Team {
+        if !self.forms.has(6, 4, 70) || self.taste == Taste::Coarse {
             return self.lane();
         }
         let (a, b) = (self.random.pick(&["row", "col"]), self.random.pick(&["row", "col"]));

@@ -1,6 +1,7 @@
 //! Instructions that lanes of a warp, or warps of a CTA, execute together.
 //!
-//! Invariant: a membermask names only lanes that come; a value is read only from a lane that takes part.
+//! Invariant: a member mask contains only lanes that arrive; a value is read only from a lane that takes
+//! part.
 
 use super::forms::{PREDICATES, register};
 use super::generate::{Generator, Taste, Together};
@@ -13,7 +14,7 @@ impl Generator<'_> {
         let a = register(&mut self.random, 32);
         let not = if self.random.chance(30) { "!" } else { "" };
         if !self.forms.has(6, 2, 30) {
-            if self.taste == Taste::Team {
+            if self.taste == Taste::Coarse {
                 return self.lane();
             }
             // Without masks: the active lanes.
@@ -23,7 +24,7 @@ impl Generator<'_> {
                     let mode = self.random.pick(&["all", "any", "uni"]);
                     format!("vote.{mode}.pred %p{}, {not}%p{p};", self.random.below(PREDICATES))
                 }
-                // A lane of its own is always there.
+                // The lane itself always takes part.
                 _ => format!("shfl.idx.b32 {d}|%p{p}, {a}, %tid0, 31;"),
             };
             let guard = if self.random.chance(30) { self.guard() } else { String::new() };
@@ -45,13 +46,13 @@ impl Generator<'_> {
                 let mode = self.random.pick(&["all", "any", "uni"]);
                 format!("vote.sync.{mode}.pred %p{}, {not}%p{p}, {mask};", self.random.below(PREDICATES))
             }
-            7 if self.forms.has(6, 0, 70) && self.taste != Taste::Team => {
+            7 if self.forms.has(6, 0, 70) && self.taste != Taste::Coarse => {
                 format!("match.any.sync.b{bits} {d}, {value}, {mask};")
             }
-            8 if self.forms.has(6, 0, 70) && self.taste != Taste::Team => {
+            8 if self.forms.has(6, 0, 70) && self.taste != Taste::Coarse => {
                 format!("match.all.sync.b{bits} {d}|%p{p}, {value}, {mask};")
             }
-            9 if self.taste != Taste::Team && !self.forms.rows(Op::ReduxSync, |_| true).is_empty() => {
+            9 if self.taste != Taste::Coarse && !self.forms.rows(Op::ReduxSync, |_| true).is_empty() => {
                 let op = self.random.pick(&[
                     "add.u32", "add.s32", "min.u32", "min.s32", "max.u32", "max.s32", "and.b32", "or.b32",
                     "xor.b32",
@@ -71,7 +72,7 @@ impl Generator<'_> {
             String::new()
         };
         if !everyone {
-            // From the first lane that takes part.
+            // From the first participating lane.
             return format!(
                 "brev.b32 %ta, {mask};\nclz.b32 %ta, %ta;\nshfl.sync.idx.b32 {d}{pair}, {a}, %ta, 31, {mask};"
             );
@@ -97,7 +98,7 @@ impl Generator<'_> {
         let p = self.random.below(PREDICATES);
         match self.random.below(11) {
             0 => self.line(format!("{bar}.sync {id};")),
-            // Counts who has gone too.
+            // The count includes exited threads.
             1 if !self.may_exit() => self.line(format!(
                 "add.u32 %ta, %all, 31;\nand.b32 %ta, %ta, 0xffffffe0;\n{bar}.sync {id}, %ta;"
             )),

@@ -1,14 +1,14 @@
-//! What a benchmark consists of: arrays, launches, the native work beside them, and how results are compared.
+//! A benchmark: arrays, launches, the native counterpart, and the comparison of results.
 //!
-//! Invariant: both sides get the same bytes, and a case without a compared array does not exist (`compared` is asserted where
-//! cases are run). Cases know neither engines nor clocks.
+//! Invariant: both sides get the same bytes. Every case has a compared array (`compared` is asserted where
+//! cases are run). Cases do not depend on engines or clocks.
 
-/// How large.
+/// The size of a benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Size {
-    /// As the targets are stated.
+    /// The size for which the targets are stated.
     Full,
-    /// So that the interpreter needs a fraction of a second.
+    /// A size for which the interpreter needs a fraction of a second.
     Reduced,
 }
 
@@ -25,11 +25,11 @@ impl Size {
 /// How an array is compared after the first run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Check {
-    /// An input, or scratch memory: not at all.
+    /// Not compared: an input, or scratch memory.
     No,
-    /// The same bytes.
+    /// Must have the same bytes.
     Bytes,
-    /// `|got - expected| <= abs + rel·|expected|` for each `f32`; `why` says where the figures come from.
+    /// `|got - expected| <= abs + rel·|expected|` for each `f32`; `why` gives the source of the tolerances.
     Floats { abs: f32, rel: f32, why: &'static str },
 }
 
@@ -37,7 +37,7 @@ pub(crate) enum Check {
 pub(crate) struct Array {
     pub(crate) bytes: Vec<u8>,
     pub(crate) check: Check,
-    /// Filled anew before each run: the work changes what the next run would do.
+    /// Refilled before each run, because a run modifies the input of the next.
     pub(crate) restore: bool,
 }
 
@@ -57,7 +57,7 @@ impl Array {
         Self { bytes, check, restore: false }
     }
 
-    /// The same, filled anew before each run.
+    /// The same, refilled before each run.
     pub(crate) fn restored(mut self) -> Self {
         self.restore = true;
         self
@@ -87,7 +87,7 @@ pub(crate) struct Case {
     pub(crate) name: &'static str,
     /// Size, for people.
     pub(crate) what: String,
-    /// The most that the ratio may be, where the issue names one.
+    /// The largest allowed ratio, if the benchmark has a target.
     pub(crate) target: Option<f64>,
     /// `bench/kernels/PTX.ptx`.
     pub(crate) ptx: &'static str,
@@ -101,7 +101,7 @@ pub(crate) struct Case {
 }
 
 impl Case {
-    /// Whether an array has its expected content; if not, which element differs.
+    /// Compares an array with its expected contents; the error names the first difference.
     pub(crate) fn compare(&self, index: usize, got: &[u8], expected: &[u8]) -> Result<(), String> {
         let name = self.name;
         match self.arrays[index].check {
@@ -134,7 +134,7 @@ fn floats(bytes: &[u8]) -> impl Iterator<Item = f32> + '_ {
     bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]))
 }
 
-/// Numbers without a pattern, the same in every run.
+/// A reproducible sequence of pseudo-random numbers.
 pub(crate) struct Noise(u32);
 
 impl Noise {
@@ -142,7 +142,7 @@ impl Noise {
         Self(seed.wrapping_mul(2_654_435_761) | 1)
     }
 
-    /// All bits.
+    /// A word of 32 random bits.
     pub(crate) fn word(&mut self) -> u32 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 17;

@@ -1,11 +1,11 @@
-//! Time spent: of the clock on the wall, and of the processors.
+//! Time: wall-clock time and CPU time.
 //!
-//! Invariant: both are of the same work. CPU time leaves out what other programs of the machine took.
+//! Invariant: both times are of the same work. CPU time excludes other programs of the machine.
 
 use rustix::time::{ClockId, clock_gettime};
 use std::time::{Duration, Instant};
 
-/// What a piece of work took.
+/// The time of a piece of work.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Took {
     /// From its start to its end.
@@ -15,7 +15,7 @@ pub(crate) struct Took {
 }
 
 impl Took {
-    /// The one that counts.
+    /// The time that is compared.
     pub(crate) fn by(self, clock: Clock) -> f64 {
         match clock {
             Clock::Wall => self.wall.as_secs_f64(),
@@ -24,21 +24,21 @@ impl Took {
     }
 }
 
-/// Which time is compared.
+/// The time to compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Clock {
     Wall,
     Cpu,
 }
 
-/// Times `work` on the wall.
+/// The wall-clock time of `work`.
 pub(crate) fn wall<T>(work: impl FnOnce() -> T) -> (Duration, T) {
     let began = Instant::now();
     let result = work();
     (began.elapsed(), result)
 }
 
-/// CPU time of all threads of this process. Of another that runs, what it took of late may be missing.
+/// CPU time of all threads of this process. The latest time of another running thread can be missing.
 pub(crate) fn cpu() -> Duration {
     time(ClockId::ProcessCPUTime)
 }
@@ -53,7 +53,7 @@ fn time(clock: ClockId) -> Duration {
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-/// The middle of several times.
+/// The median of several times.
 pub(crate) fn median(mut times: Vec<f64>) -> f64 {
     times.sort_by(f64::total_cmp);
     times.get(times.len() / 2).copied().unwrap_or(f64::NAN)

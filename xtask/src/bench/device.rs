@@ -1,13 +1,13 @@
-//! The other side: a case in ptxvm.
+//! A case in ptxvm.
 //!
-//! Invariant: arrays hold what the case says before the first run; `restore`d ones before each.
+//! Invariant: before the first run, arrays have the contents of the case; `restore`d arrays before each run.
 
 use super::case::{Array, Case, Value};
 use super::clock::{self, Took};
 use ptxvm::{Arg, Buffer, Cpu, Engine, Launch, Ran, Vm};
 use std::time::Duration;
 
-/// After so long without a launch all threads sleep that help with launches. The system tells their CPU time once they do.
+/// After this time without a launch, all helper threads sleep. The system reports their CPU time only then.
 const SETTLED: Duration = Duration::from_micros(300);
 
 /// A case, loaded.
@@ -18,14 +18,14 @@ pub(crate) struct Device<'a> {
     launches: Vec<(ptxvm::Kernel, Launch)>,
 }
 
-/// What runs of a case showed beside their times.
+/// Measurements of runs besides their times.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seen {
-    /// Compile time of all kernels, where a run compiled.
+    /// Compile time of all kernels, if a run compiled.
     pub(crate) compiled: Duration,
     /// Instructions that threads executed.
     pub(crate) thread_instructions: u64,
-    /// Of the warp instructions, how many the interpreter executed, or its functions for native code.
+    /// Warp instructions that the interpreter executed, by itself or for native code.
     pub(crate) interpreted: u64,
     /// Warp instructions.
     pub(crate) warp_instructions: u64,
@@ -71,8 +71,8 @@ impl<'a> Device<'a> {
         Ok((took.pop().unwrap_or_default(), seen))
     }
 
-    /// So many runs, one after the other. Each has the same share of their CPU time, and of that of threads that looked for work
-    /// behind the last.
+    /// Runs the case several times in sequence. Each run is assigned an equal share of their CPU time,
+    /// including that of threads that spun for work after the last run.
     pub(crate) fn round(&self, times: usize) -> Result<(Vec<Took>, Seen), ptxvm::Error> {
         let mut all = Vec::new();
         let mut seen = Seen::default();
@@ -90,7 +90,7 @@ impl<'a> Device<'a> {
         Ok((all.into_iter().map(|wall| Took { wall, cpu }).collect(), seen))
     }
 
-    /// Arrays that each run begins with as they were.
+    /// Restores the arrays that each run must begin with.
     fn restore(&self) -> Result<(), ptxvm::Error> {
         for (array, buffer) in self.case.arrays.iter().zip(&self.buffers) {
             if array.restore {

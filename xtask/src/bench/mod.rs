@@ -1,11 +1,13 @@
-//! `cargo xtask bench`: the JIT beside native code: C++ with OpenMP as one would write it for a CPU.
+//! `cargo xtask bench`: compares the JIT with native code, which is C++ with OpenMP as one would write it for
+//! a CPU.
 //!
-//! Both sides get the same arrays; results are compared before anything is timed, for a benchmark of a wrong answer is worth nothing.
-//! Then both run in turns, each round some times one and some times the other; of each round counts the ratio of its medians,
-//! and the median over the rounds is printed. The machine's other load moves both sides, so ratios are the figures to compare;
-//! `--clock cpu` compares CPU time of all threads instead of the time on the wall.
+//! Both sides get the same arrays, and results are compared before anything is timed. Then the sides
+//! alternate: in each round each side runs several times, and the ratio of the two medians is taken. The
+//! median of these ratios over all rounds is printed. Load on the machine affects both sides, so ratios are
+//! more reliable than times. `--clock cpu` compares CPU time of all threads instead of wall-clock time.
 //!
-//! Invariant: nothing here decides what is compiled how; kernels are `bench/kernels/*.cu` through clang, by `bench/kernels/build.sh`.
+//! Invariant: nothing here affects compilation; kernels are `bench/kernels/*.cu` through clang, by
+//! `bench/kernels/build.sh`.
 
 mod case;
 mod cases;
@@ -33,10 +35,10 @@ const USAGE: &str = "usage: cargo xtask bench [--only NAME[,NAME...]] [--threads
                      library, where they are installed\n\
                      --only overheads only what compiling and launching cost";
 
-/// How long one side runs in a round, at least.
+/// The least time of one side in a round.
 const ROUND: Duration = Duration::from_millis(12);
 
-/// What was asked for.
+/// The options.
 pub(crate) struct Options {
     only: Vec<String>,
     threads: u32,
@@ -104,26 +106,26 @@ fn number(text: &str) -> Result<u32, String> {
     text.parse().map_err(|_| format!("`{text}` is not a number"))
 }
 
-/// What was measured of a case.
+/// The measurements of a case.
 pub(crate) struct Row {
     name: &'static str,
     what: String,
     target: Option<f64>,
     /// Seconds of the fastest native version.
     native: f64,
-    /// Seconds in native code made from PTX.
+    /// Seconds of native code from PTX.
     jit: f64,
     ratio: f64,
-    /// The same ratio by the other clock.
+    /// The ratio by the other clock.
     other_ratio: f64,
     seen: Seen,
     compiled: Duration,
-    /// Times faster than the interpreter.
+    /// The ratio of the interpreter's time to that of native code.
     over_interp: Option<f64>,
     beside: Vec<Beside>,
 }
 
-/// The kernels that the cases launch: file, name, and the shape of a CTA.
+/// The kernels that the cases launch: file, name, and CTA shape.
 pub(crate) fn launched_kernels() -> Vec<(&'static str, &'static str, [u32; 3])> {
     let kernels = |make: &dyn Fn(Size) -> Case| {
         let Case { ptx, steps, .. } = make(Size::Reduced);
@@ -132,7 +134,7 @@ pub(crate) fn launched_kernels() -> Vec<(&'static str, &'static str, [u32; 3])> 
     cases::ALL.iter().flat_map(|(_, make)| kernels(make)).collect()
 }
 
-/// Runs what `args` ask for and prints it.
+/// Runs the cases that `args` selects, and prints the results.
 pub(crate) fn bench(args: &[String]) -> Result<(), String> {
     let options = Options::read(args)?;
     if cfg!(debug_assertions) {
@@ -181,7 +183,7 @@ fn row(options: &Options, case: &Case, native: &mut Native, peers: &mut Peers) -
         |took: Took| (ROUND.as_secs_f64() / took.wall.as_secs_f64().max(1e-6)).ceil().min(500.0) as usize;
     let once = jit(1)?[0];
     let (jit_times, native_times) = (times(once), times(native.run(way, 2)?[1]));
-    // What takes long is measured well enough with less.
+    // Long runs are measured well enough with fewer rounds.
     let rounds = if once.wall.as_secs_f64() > 0.3 { options.rounds.min(3) } else { options.rounds };
     let mut rounds_native = Vec::new();
     let mut rounds_jit = Vec::new();
@@ -213,7 +215,8 @@ fn row(options: &Options, case: &Case, native: &mut Native, peers: &mut Peers) -
     })
 }
 
-/// Runs every native way, compares its results with those of the first run on the device, and gives the fastest way.
+/// Runs every native version, compares its results with those of the first run on the device, and returns the
+/// fastest version.
 fn agree(case: &Case, device: &Device<'_>, native: &mut Native) -> Result<usize, String> {
     let compared: Vec<usize> = (0..device.arrays().len())
         .filter(|index| !matches!(device.arrays()[*index].check, Check::No))
@@ -242,7 +245,7 @@ fn agree(case: &Case, device: &Device<'_>, native: &mut Native) -> Result<usize,
     Ok(fastest.1)
 }
 
-/// How many times faster native code is than the interpreter.
+/// The ratio of the interpreter's time to that of native code.
 fn over_interp(options: &Options, case: &Case) -> Result<f64, ptxvm::Error> {
     let time = |engine| -> Result<f64, ptxvm::Error> {
         let device = Device::new(case, (options.cpu, options.team), engine, options.threads)?;

@@ -1,7 +1,8 @@
-//! The native side: C++ with OpenMP, built by g++ for this machine, in a process of its own that is told when to run.
+//! The native counterpart: C++ with OpenMP, built by g++ for this machine, in a process that runs on request.
 //!
-//! Invariant: it runs only between a request and its answer; its threads sleep otherwise (`OMP_WAIT_POLICY=passive`), so that the
-//! other side has the machine to itself, and each is bound to a core, as two that sleep are else woken on the same one.
+//! Invariant: it runs only between a request and its answer. Otherwise its threads sleep
+//! (`OMP_WAIT_POLICY=passive`), so that the other side has the machine for itself. Each thread is bound to a
+//! core, because two sleeping threads can be woken on the same core.
 
 use super::case::Case;
 use super::clock::Took;
@@ -10,13 +11,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-/// Files that may reorder sums and approximate roots, as one would for such work.
+/// Files that are compiled with reassociation and approximate functions, as is usual for such work.
 const FAST_MATH: &[&str] = &["approximate.cpp"];
 
-/// Builds the native program where it is older than its sources.
+/// Builds the native program if it is older than its sources.
 ///
 /// # Errors
-/// Where g++ is missing, or refuses a source.
+/// g++ is missing, or refuses a source.
 pub(crate) fn build() -> Result<PathBuf, String> {
     let folder = crate::root().join("xtask/bench/native");
     let made = crate::root().join("target/bench");
@@ -62,7 +63,7 @@ pub(super) fn tool() -> Command {
     command
 }
 
-/// Whether a file is there and newer than these.
+/// Whether a file exists and is newer than these.
 pub(super) fn newer(made: &Path, sources: &[&Path]) -> bool {
     let time = |path: &Path| std::fs::metadata(path).and_then(|m| m.modified()).ok();
     match time(made) {
@@ -88,7 +89,7 @@ pub(crate) struct Native {
     child: Child,
     to: ChildStdin,
     from: BufReader<ChildStdout>,
-    /// Number of ways to do the open case.
+    /// Number of versions of the open case.
     ways: usize,
 }
 
@@ -110,7 +111,7 @@ impl Native {
         Ok(Self { child, to, from: BufReader::new(from), ways: 0 })
     }
 
-    /// Hands it the arrays of a case.
+    /// Passes the arrays of a case.
     pub(crate) fn open(&mut self, case: &Case) -> Result<(), String> {
         let mut line = format!("open {} {} {}", case.native, case.arrays.len(), case.numbers.len());
         for array in &case.arrays {
@@ -132,12 +133,12 @@ impl Native {
         }
     }
 
-    /// Number of ways to do the open case.
+    /// Number of versions of the open case.
     pub(crate) fn ways(&self) -> usize {
         self.ways
     }
 
-    /// Does it so many times, that way.
+    /// Runs that version several times.
     pub(crate) fn run(&mut self, way: usize, times: usize) -> Result<Vec<Took>, String> {
         self.send(format!("run {way} {times}\n").as_bytes())?;
         let line = self.line()?;
@@ -173,7 +174,7 @@ impl Native {
 
 impl Drop for Native {
     fn drop(&mut self) {
-        // It may have ended by itself; then both fail, and nothing is left to do.
+        // If it has already ended, both calls fail, which is harmless.
         let _gone = self.child.kill();
         let _gone = self.child.wait();
     }

@@ -1,6 +1,6 @@
-//! What compiling and launching cost.
+//! The costs of compiling and launching.
 //!
-//! Invariant: a compile is cold: a new device, that has seen no kernel, each time.
+//! Invariant: each compilation is cold: on a new device that has compiled no kernel.
 
 use super::Options;
 use super::case::Size;
@@ -11,7 +11,7 @@ use ptxvm::{AddressSize, Arg, Engine, Launch, Vm};
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
-/// A figure with the limit that the issue sets.
+/// A measurement with its limit.
 pub(crate) struct Overhead {
     pub(crate) what: &'static str,
     pub(crate) value: f64,
@@ -60,7 +60,7 @@ fn saxpy(options: &Options) -> Result<f64, ptxvm::Error> {
     Ok(median(times))
 }
 
-/// Compile time of 2,000 instructions on values that differ from lane to lane.
+/// Compile time of 2,000 instructions on varying values.
 fn long(options: &Options) -> Result<f64, ptxvm::Error> {
     let mut ptx = String::from(
         ".version 6.4\n.target sm_70\n.address_size 64\n.visible .entry long(.param .u64 out)\n{\n.reg .b32 %r<16>;\n.reg .f32 %f<16>;\n\

@@ -1,12 +1,13 @@
-//! `--peers`: other programs that execute the same kernels on a CPU, where this machine has them.
+//! `--peers`: other programs that execute the same kernels on a CPU, if this machine has them.
 //!
-//! | peer | what it is given | where it is found |
+//! | peer | input | location |
 //! | --- | --- | --- |
 //! | `opencl` | `bench/peers/opencl/*.cl`: the kernels in OpenCL C | the first CPU device of any OpenCL platform, such as POCL |
 //! | `ptx_run` | the PTX of the benchmark | `libgpuocelot.so` in the loader's path, or the library that `PTXVM_PEER` names |
 //!
-//! Invariant: a peer's results are compared as those of the native program are, and a peer that is absent, that refuses a kernel or
-//! computes something else is named with the reason in place of a figure. What it does not do: install anything.
+//! Invariant: a peer's results are compared like those of the native program. A peer that is absent, refuses
+//! a kernel or computes a wrong result is listed with the reason in place of a time. Nothing is installed
+//! here.
 
 use super::case::{Case, Check, Value};
 use super::clock::{Clock, Took, median};
@@ -63,11 +64,11 @@ pub(crate) struct Peers {
     here: Vec<Peer>,
 }
 
-/// What a peer needed for a case.
+/// A peer's result for a case.
 pub(crate) struct Beside {
     /// The peer.
     pub(crate) name: &'static str,
-    /// Seconds, or why there are none.
+    /// Seconds, or the reason why there are none.
     pub(crate) took: Result<f64, String>,
 }
 
@@ -77,7 +78,7 @@ impl Peers {
         Self { here: Vec::new() }
     }
 
-    /// Starts what can be started, and says on standard error which are there and why others are not.
+    /// Starts all available peers, and lists on standard error which are available and why others are not.
     pub(crate) fn start(threads: u32) -> Self {
         let mut here = Vec::new();
         for kind in Kind::ALL {
@@ -92,7 +93,7 @@ impl Peers {
         Self { here }
     }
 
-    /// Hands all of them a case, and compares what they make of it with what the device made in its first run.
+    /// Passes a case to all peers, and compares their results with those of the device's first run.
     pub(crate) fn open(&mut self, case: &Case, device: &Device<'_>) -> Vec<Result<(), String>> {
         self.here.iter_mut().map(|peer| peer.open(case, device)).collect()
     }
@@ -117,7 +118,7 @@ struct Peer {
 }
 
 impl Peer {
-    /// Starts it; also gives what it says of itself.
+    /// Starts it, and returns its description of itself.
     fn start(kind: Kind, threads: u32) -> Result<(Self, String), String> {
         let program = build(kind)?;
         let mut child = Command::new(&program)
@@ -194,7 +195,7 @@ impl Peer {
 
 impl Drop for Peer {
     fn drop(&mut self) {
-        // It may have ended by itself; then both fail, and nothing is left to do.
+        // If it has already ended, both calls fail, which is harmless.
         let _gone = self.child.kill();
         let _gone = self.child.wait();
     }
@@ -222,7 +223,7 @@ fn request(case: &Case, text: usize) -> String {
     line
 }
 
-/// Builds the program that a peer runs in, where it is older than its source.
+/// Builds the program in which a peer runs, if it is older than its source.
 fn build(kind: Kind) -> Result<PathBuf, String> {
     let folder = crate::root().join("xtask/bench/peers");
     let (source, header) = (folder.join(format!("{}.cpp", kind.name())), folder.join("job.h"));

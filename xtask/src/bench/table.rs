@@ -1,12 +1,12 @@
-//! How results are printed: a table for people, or one JSON object for each line of it.
+//! Output of results: a table for people, or one JSON object per line.
 //!
-//! Invariant: both forms carry the same figures.
+//! Invariant: both forms contain the same figures.
 
 use super::overhead::Overhead;
 use super::peers::Beside;
 use super::{Clock, Options, Row};
 
-/// Names of the columns.
+/// The heads of the columns.
 pub(crate) fn head(options: &Options) {
     if options.json {
         return;
@@ -89,7 +89,7 @@ fn peer_ms(Beside { name, took }: &Beside) -> String {
     }
 }
 
-/// What follows the cases.
+/// The lines after the cases.
 pub(crate) fn end(options: &Options, rows: &[Row], overheads: &[Overhead]) {
     if options.json {
         for Overhead { what, value, unit, limit } in overheads {

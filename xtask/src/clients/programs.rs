@@ -1,10 +1,12 @@
-//! Other people's programs in CUDA C++: built by clang from a folder that the user names, and run with arguments of ours.
+//! Third-party programs in CUDA C++: built by clang from a folder that the user names, and run with our
+//! arguments.
 //!
-//! A list in `tests/clients/` has a line for each program, in five columns with `|` between them: its folder; its source files; options of the
-//! compiler; the arguments of its runs, with `;` between two; and, where it cannot pass, why. `#` begins a comment.
+//! A list in `tests/clients/` has a line for each program, in five columns separated by `|`: its folder; its
+//! source files; options of the compiler; the arguments of its runs, separated by `;`; and, if it cannot
+//! pass, the reason. `#` begins a comment.
 //!
-//! Invariant: a program passes when each of its runs ends with 0 and prints no `FAIL`. Nothing of theirs is kept in the repository: the list names
-//! files and arguments.
+//! Invariant: a program passes when each of its runs exits with 0 and prints no `FAIL`. The repository
+//! contains no third-party code: the list names files and arguments.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -23,7 +25,7 @@ struct Program<'a> {
     known: Option<&'a str>,
 }
 
-/// What programs are built and run with.
+/// The tools with which programs are built and run.
 pub(super) struct Tools<'a> {
     /// `ptxvm`.
     pub ptxvm: PathBuf,
@@ -31,14 +33,14 @@ pub(super) struct Tools<'a> {
     pub cuda: PathBuf,
     /// clang.
     pub clang: String,
-    /// Where the programs' folders are.
+    /// The location of the programs' folders.
     pub sources: &'a Path,
-    /// Where programs and what they print are left.
+    /// The location of built programs and their output.
     pub results: PathBuf,
 }
 
 impl Tools<'_> {
-    /// Builds and runs the programs of a list; the last line of what is printed is the sum, which is returned.
+    /// Builds and runs the programs of a list; returns the summary, which is also the last printed line.
     pub(super) fn run_all(&self, list: &Path) -> Result<String, String> {
         let text = std::fs::read_to_string(list)
             .map_err(|error| format!("cannot read `{}`: {error}", list.display()))?;
@@ -73,14 +75,14 @@ impl Tools<'_> {
         let mut objects = Vec::new();
         for (number, source) in program.sources.iter().enumerate() {
             let object = binary.with_extension(format!("{number}.o"));
-            // Files of the host alone must not see clang's headers for CUDA.
+            // Host-only files must not see clang's headers for CUDA.
             let cuda = source.ends_with(".cu");
             let mut clang = self.clang(program, cuda);
             clang.args(&program.options).args(["-x", if cuda { "cuda" } else { "c++" }, "-c", source, "-o"]);
             self.compile(clang.arg(&object), &binary)?;
             objects.push(object);
         }
-        // Parts whose device code is linked go through the stand-ins, too.
+        // Parts with separately linked device code use the stand-ins too.
         let mut clang = self.clang(program, apart);
         clang.args(apart.then_some("--offload-link")).args(&objects).arg("-o").arg(&binary);
         clang.arg("-L").arg(self.cuda.join("lib64"));
@@ -89,7 +91,7 @@ impl Tools<'_> {
         Ok(binary)
     }
 
-    /// clang in a program's folder, for CUDA or for the host alone.
+    /// clang in a program's folder, for CUDA or for the host only.
     fn clang(&self, program: &Program<'_>, cuda: bool) -> Command {
         let mut clang = Command::new("timeout");
         clang.current_dir(self.sources.join(program.folder)).arg(BUILD_LIMIT);
@@ -129,7 +131,7 @@ impl Tools<'_> {
     }
 }
 
-/// The status of a command and what it printed, which is left in that file, too.
+/// The status of a command and its output, which is also written to that file.
 fn output(command: &mut Command, file: &Path) -> Result<(i32, String), String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.stdin(std::process::Stdio::null()).output();

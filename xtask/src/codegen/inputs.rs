@@ -1,7 +1,7 @@
-//! Which kernels `codegen` compiles, and for what: the list that both revisions read.
+//! The kernels and targets that `codegen` compiles: the list that both revisions read.
 //!
-//! Invariant: the list is a text that names files, so that two builds of different revisions compile the same kernels. The order and
-//! content of the list depend on the checkout and on the options only.
+//! Invariant: the list is a text with names of files, so that builds of two revisions compile the same
+//! kernels. Its order and contents depend only on the checkout and the options.
 
 use crate::agree::random_texts;
 use crate::bench::launched_kernels;
@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 /// One compilation.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Entry {
-    /// What is compiled for, as `ptxvm run --cpu` names it.
+    /// The target, as for `ptxvm run --cpu`.
     pub(super) target: String,
-    /// How many warps run as one; `None`: as many as the compiler chooses.
+    /// Warps per coarse warp; `None`: the compiler's choice.
     pub(super) team: Option<u32>,
     /// The PTX file.
     pub(super) file: PathBuf,
@@ -56,20 +56,21 @@ pub(super) fn write(entries: &[Entry]) -> String {
     entries.iter().map(|entry| entry.line() + "\n").collect()
 }
 
-/// Reads the file that [`fn@write`] wrote.
+/// Parses the output of [`fn@write`].
 ///
 /// # Errors
-/// Names the first line that is none of a list.
+/// The first malformed line.
 pub(super) fn read(text: &str) -> Result<Vec<Entry>, String> {
     let one = |line| Entry::read(line).ok_or_else(|| format!("not a line of a list: {line}"));
     text.lines().map(one).collect()
 }
 
-/// A kernel of a file with the shape of its CTAs.
+/// A kernel of a file with its CTA shape.
 type Launch = (PathBuf, String, [u32; 3]);
 
-/// Every kernel of the benchmark, of the fixtures, of `tests/agree`, and of `random` random programs, which are written to `folder`; for
-/// each of the targets and numbers of warps. With `quick`, kernels outside of the benchmark are compiled for one combination each, in turns.
+/// Every kernel of the benchmark, of the fixtures, of `tests/agree`, and of `random` random programs, which
+/// are written to `folder`; for each target and number of warps per coarse warp. With `quick`, kernels
+/// outside of the benchmark are compiled for one combination each, in rotation.
 ///
 /// # Errors
 /// A file cannot be read or written.
@@ -120,7 +121,7 @@ pub(super) fn all(
     Ok(entries)
 }
 
-/// Kernels of the fixtures' cases, of their other compilations too.
+/// Kernels of the fixtures' cases, including their other compilations.
 fn fixtures(folder: &Path, launches: &mut BTreeSet<Launch>) -> Result<(), String> {
     for path in sorted(&folder.join("cases"), "json")? {
         let text = text_of(&path)?;

@@ -1,13 +1,15 @@
-//! `cargo xtask codegen --against REV`: shows that a change of the compiler does not change what it makes, or where it does.
+//! `cargo xtask codegen --against REV`: shows whether and where a change of the compiler changes its output.
 //!
-//! The LLVM IR of every kernel of the benchmark, of the fixtures, of `tests/agree` and of random programs is made by this build and by a
-//! build of the revision, for each target and number of warps that run as one, and compared byte for byte. The revision is built in a
-//! worktree under `target/codegen`, which takes minutes; the hashes of its texts are kept there, so that the next comparison with the
-//! same revision and the same kernels needs only this build. A kernel that cannot be compiled counts with its error.
+//! This build and a build of the revision compile every kernel of the benchmark, of the fixtures, of
+//! `tests/agree` and of random programs, for each target and number of warps per coarse warp. The LLVM IR is
+//! compared byte for byte. The revision is built in a worktree under `target/codegen`, which takes minutes.
+//! The hashes of its output are kept there, so that the next comparison with the same revision and kernels
+//! needs only this build. If a kernel cannot be compiled, the error is compared.
 //!
-//! Invariant: both builds read one list of compilations ([`inputs`]). A target that the revision does not know is counted and left out.
+//! Invariant: both builds read one list of compilations ([`inputs`]). Targets that the revision does not have
+//! are counted and skipped.
 //!
-//! It does not say whether a difference is right: `agree` and the tests do.
+//! It does not judge whether a difference is correct: `agree` and the tests do.
 
 mod inputs;
 
@@ -27,13 +29,13 @@ const USAGE: &str = "usage: cargo xtask codegen --against REV [--quick] [--asm] 
                      --target: these instead of all levels and tunings. --show: the first N differences (3).\n\
                      Use --release. Of the two builds: --list FILE --to FILE [--asm] hashes, --list FILE --print N [--asm] prints one.";
 
-/// Targets that are compared: all levels, and the tunings that make a difference to LLVM IR. Other tunings differ from one of these in what
-/// LLVM's code generator knows of the processor.
+/// The compared targets: all levels, and the tunings that affect LLVM IR. Other tunings differ from one of
+/// these only in LLVM's code generator.
 const TARGETS: [&str; 6] =
     ["avx512", "avx512,tuning=zen4", "avx512,tuning=zen5", "avx2", "avx2,tuning=zen4", "baseline"];
-/// How many warps run as one: as the compiler chooses, never, and four wherever that is possible.
+/// Warps per coarse warp: the compiler's choice, no coarse warps, and four wherever possible.
 const TEAMS: [Option<u32>; 3] = [None, Some(1), Some(4)];
-/// What stands for a target that a build does not know.
+/// Denotes a target that a build does not have.
 const UNKNOWN: &str = "unknown target";
 /// How many files share a device before a new one is made.
 const SHARED: usize = 200;
@@ -92,7 +94,7 @@ pub(crate) fn codegen(args: &[String]) -> Result<(), String> {
     }
 }
 
-/// One side of a comparison.
+/// Runs one side of a comparison.
 fn serve(list: &Path, arguments: &Arguments) -> Result<(), String> {
     let entries = inputs::read(&text_of(list)?)?;
     if let Some(number) = arguments.print {
@@ -105,7 +107,7 @@ fn serve(list: &Path, arguments: &Arguments) -> Result<(), String> {
     }
 }
 
-/// A line with the hash of each entry's text.
+/// A line with the hash of each entry's output.
 fn hashes(entries: &[Entry], listing: Listing) -> Vec<String> {
     let (next, begin) = (AtomicUsize::new(0), Instant::now());
     let lines = Mutex::new(vec![String::new(); entries.len()]);
@@ -133,7 +135,7 @@ fn hashes(entries: &[Entry], listing: Listing) -> Vec<String> {
     lines.into_inner().expect("no thread panicked while it held it")
 }
 
-/// A device and a module of the last entries: those of one device and file stand one after another.
+/// The device and module of the last entry; entries are grouped by device and file.
 #[derive(Default)]
 struct Loaded {
     vm: Option<((String, Option<u32>), Vm)>,
@@ -141,7 +143,7 @@ struct Loaded {
 }
 
 impl Loaded {
-    /// The code of an entry, or a text that says why there is none.
+    /// The code of an entry, or the reason why there is none.
     ///
     /// # Errors
     /// [`UNKNOWN`], and no other.
@@ -245,7 +247,7 @@ fn compare(revision: &str, arguments: &Arguments) -> Result<(), String> {
     Err(format!("{} texts differ from those of {short}", different.len()))
 }
 
-/// A hash of the content of the files of a list.
+/// A hash of the contents of the files of a list.
 fn kernels(entries: &[Entry]) -> Result<String, String> {
     let mut files: Vec<&Path> = entries.iter().map(|entry| entry.file.as_path()).collect();
     files.sort();
@@ -257,7 +259,7 @@ fn kernels(entries: &[Entry]) -> Result<String, String> {
     Ok(format!("{:x}", hash.finalize()))
 }
 
-/// The first lines that differ, those of the revision with a minus.
+/// The first differing lines; those of the revision have a minus.
 fn first_difference(theirs: &str, ours: &str) -> String {
     let (theirs, ours): (Vec<&str>, Vec<&str>) = (theirs.lines().collect(), ours.lines().collect());
     let at = theirs.iter().zip(&ours).take_while(|(a, b)| a == b).count();
@@ -267,7 +269,7 @@ fn first_difference(theirs: &str, ours: &str) -> String {
     format!("  line {}:\n{}{}", at + 1, some(&theirs, "-"), some(&ours, "+"))
 }
 
-/// The `xtask` of a revision, which is built if it was not.
+/// The `xtask` of a revision, which is built on first use.
 fn build(commit: &str, folder: &Path) -> Result<PathBuf, String> {
     let program = folder.join("xtask");
     if program.is_file() {

@@ -1,7 +1,7 @@
-//! Which rows the tests are tests of: collected from what the tests themselves say, each claim checked.
+//! Collects the inventory rows that tests cover, from claims in the tests, and validates each claim.
 //!
-//! Invariant: a row counts only where the test exists, contains what the row is about, and, for `tests/language`, holds when it is
-//! run here. A claim that cannot be checked is a fault, never ignored.
+//! Invariant: a row counts only if the test exists, contains a statement of the row, and, for
+//! `tests/language`, passes when it is run here. A claim that cannot be validated is an error.
 
 use super::inventory::{Inventory, Row};
 use super::language::{self, Finding};
@@ -9,7 +9,7 @@ use super::statement::{Statement, expand, matches, statements};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// The rows that each kind of test covers, and claims that are false.
+/// The rows that each kind of test covers, and false claims.
 #[derive(Debug, Default)]
 pub(super) struct Evidence {
     pub(super) accepted: BTreeSet<String>,
@@ -54,7 +54,8 @@ impl Evidence {
         row
     }
 
-    /// A file of `tests/language`: the rows of its lines, where checking the module finds what they announce.
+    /// A file of `tests/language`: the rows of its lines, if checking the module gives the announced
+    /// diagnostics.
     fn language(&mut self, place: &str, text: &str, inventory: &Inventory) {
         let cases = match language::parse(place, text) {
             Ok(cases) => cases,
@@ -92,7 +93,7 @@ impl Evidence {
         }
     }
 
-    /// `executed.tsv`: row, test, and a pattern that must match something that the test executes.
+    /// `executed.tsv`: row, test, and a pattern that must match a statement that the test executes.
     fn table(&mut self, root: &Path, table: &str, inventory: &Inventory) -> Result<(), String> {
         let mut last: Option<(String, Executed)> = None;
         for (index, line) in table.lines().enumerate() {
@@ -124,8 +125,8 @@ impl Evidence {
         Ok(())
     }
 
-    /// `# covers: ID...` in a file of `tests/textures`, `"covers": [...]` in a case of `tests/fixtures`: something that the test executes
-    /// must be of the row.
+    /// `# covers: ID...` in a file of `tests/textures`, `"covers": [...]` in a case of `tests/fixtures`: an
+    /// executed statement must belong to the row.
     fn data(&mut self, root: &Path, file: &Path, inventory: &Inventory) -> Result<(), String> {
         let (place, text) = (name(root, file), read(file)?);
         let case = file.extension().is_some_and(|e| e == "case");
@@ -151,8 +152,8 @@ impl Evidence {
         Ok(())
     }
 
-    /// `// covers: ID...` in the header of a litmus test: axioms and definitions, one of which must decide its verdict, as a line
-    /// `// without RULE: VERDICT` says. That the verdicts are right is what the tests of `ptx-model` check.
+    /// `// covers: ID...` in the header of a litmus test: axioms and definitions, one of which must determine
+    /// its verdict, as in a line `// without RULE: VERDICT`. The tests of `ptx-model` check the verdicts.
     fn litmus(&mut self, place: &str, text: &str, inventory: &Inventory) {
         let value = |key: &str| text.lines().find_map(|line| line.strip_prefix(key));
         let Some(ids) = value("// covers: ") else { return };
@@ -203,14 +204,14 @@ impl Evidence {
     }
 }
 
-/// Whether `word` stands in the text as an opcode or a part of one.
+/// Whether `word` occurs in the text as an opcode or a part of one.
 fn has_word(text: &str, word: &str) -> bool {
     let part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     text.match_indices(word)
         .any(|(at, _)| !text[..at].ends_with(part) && !text[at + word.len()..].starts_with(part))
 }
 
-/// What a data-driven test executes: lines, in groups that belong together, such as the heading and the body of a form.
+/// The lines that a data-driven test executes, in groups such as the heading and body of a form.
 struct Executed {
     groups: Vec<Vec<String>>,
 }
@@ -234,8 +235,8 @@ impl Executed {
         Ok(Self { groups: text.lines().map(described).collect() })
     }
 
-    /// Every alternative of the pattern must match, and one of the statements found, or of the group whose line is found, must be of
-    /// the row.
+    /// Every alternative of the pattern must match, and a matching statement, or a statement of the group of
+    /// a matching line, must belong to the row.
     fn find(&self, row: &Row, pattern: &str) -> Result<(), String> {
         let mut fits = false;
         for one in expand(pattern)? {
@@ -265,8 +266,8 @@ impl Executed {
     }
 }
 
-/// The lines of a file of forms that say what is executed: headings as they stand, and the body of each form. A form without a body
-/// is the instruction of its name. Vectors are left out.
+/// The executed lines of a file of forms: headings, and the body of each form. A form without a body is the
+/// instruction of its name. Vectors are skipped.
 fn described(line: &str) -> Vec<String> {
     let Some(head) = line.strip_prefix("form ").or_else(|| line.strip_prefix("then ")) else {
         let vector = line.contains(" = ") || line.ends_with(" =");

@@ -1,6 +1,7 @@
-//! The inventory of the language, `tests/coverage/inventory.tsv`, and what a test must contain to be a test of one of its rows.
+//! The inventory of the language, `tests/coverage/inventory.tsv`, and the statements that a test of each row
+//! must contain.
 //!
-//! Invariant: ids are unique, and every id of the instruction table is one of them.
+//! Invariant: ids are unique and include every id of the instruction table.
 
 use super::statement::Statement;
 use std::collections::BTreeMap;
@@ -11,20 +12,20 @@ pub(super) struct Row {
     pub(super) id: String,
     pub(super) family: String,
     pub(super) syntax: String,
-    /// What must be refused; `-` for nothing.
+    /// The mistakes that must be refused; `-` for none.
     pub(super) errors: String,
-    /// What a statement that uses it looks like, where its syntax says so: one of these.
+    /// The opcodes of statements that use the row, if its syntax names an instruction.
     keys: Vec<Key>,
 }
 
-/// A mnemonic, and the suffix words without which it is another row's: `add` with `sat` and `s32`.
+/// A mnemonic, with the suffix words that distinguish it from other rows: `add` with `sat` and `s32`.
 #[derive(Debug)]
 struct Key {
     mnemonic: String,
     words: Vec<String>,
 }
 
-/// Suffix words that stand for themselves in the syntax of a row.
+/// Suffix words that are literal in the syntax of a row.
 const LITERAL: &str = "sat f16 f16x2 f32 f64 s32 b16 cc wide hi lo approx full ftz to nc idx sync volatile relaxed acquire release \
      shiftamt noftz add inc dec exch cas ballot any all uni up down bfly idx popc arrive red warp min max global shared local const \
      param generic mask load store mma xor base level grad 1d 2d 3d a1d a2d cube acube 2dms a2dms b p \
@@ -36,24 +37,25 @@ impl Row {
         !self.keys.is_empty()
     }
 
-    /// Whether a statement can be a use of the row. Where the syntax names no instruction, any can.
+    /// Whether a statement can use the row. If its syntax names no instruction, any can.
     pub(super) fn fits(&self, statement: &Statement<'_>) -> bool {
         self.keys.is_empty() || self.is_its_list(statement) || self.keys.iter().any(|key| key.fits(statement))
     }
 
-    /// Whether a statement can be an attempt at the row: the mnemonic or a word of the suffix is right.
+    /// Whether a statement can be an attempt at the row: the mnemonic or a suffix word matches.
     pub(super) fn resembles(&self, statement: &Statement<'_>) -> bool {
         let known = |key: &Key, word| key.mnemonic == word || key.words.iter().any(|w| w == word);
         self.fits(statement)
             || self.keys.iter().any(|key| statement.opcode.split('.').any(|word| known(key, word)))
     }
 
-    /// Branches by index and indirect calls have lists of targets, prototypes and tables, which are declarations.
+    /// Indexed branches and indirect calls have lists of targets, prototypes and tables, which are
+    /// declarations.
     fn is_its_list(&self, statement: &Statement<'_>) -> bool {
         self.id.starts_with("cf.") && statement.opcode.starts_with('.')
     }
 
-    /// What [`Row::fits`] asks for, in words.
+    /// The requirement of [`Row::fits`], in words.
     pub(super) fn wanted(&self) -> String {
         let key =
             |k: &Key| std::iter::once(&k.mnemonic).chain(&k.words).cloned().collect::<Vec<_>>().join(".");
@@ -75,14 +77,15 @@ impl Key {
         }
     }
 
-    /// The key of one syntax, `None` where it does not begin with one of the `mnemonics` and a suffix or an operand.
+    /// The key of one syntax; `None` if it does not begin with one of the `mnemonics` and a suffix or an
+    /// operand.
     fn of(syntax: &str, mnemonics: &[&str]) -> Option<Self> {
         let end = syntax.find([' ', '.', '{']).unwrap_or(syntax.len());
         let (mnemonic, rest) = syntax.split_at(end);
         if !mnemonics.contains(&mnemonic) {
             return None;
         }
-        // Only words outside braces are always there.
+        // Words outside of braces are always present.
         let (mut suffix, mut depth) = (String::new(), 0);
         for c in rest.chars() {
             match c {
@@ -110,10 +113,10 @@ pub(super) struct Inventory {
 }
 
 impl Inventory {
-    /// Reads the inventory and compares it with the instruction table.
+    /// Parses the inventory, and compares it with the instruction table.
     ///
     /// # Errors
-    /// An id that is there twice, a malformed line, an id of the table that is not in it.
+    /// A duplicate id, a malformed line, or an id of the table that is not in the inventory.
     pub(super) fn read(text: &str, forms: &[ptxvm::Form]) -> Result<Self, String> {
         let mnemonics: Vec<&str> = forms.iter().map(|form| form.mnemonic).collect();
         let mut rows = Vec::new();
@@ -124,7 +127,7 @@ impl Inventory {
                 return Err(format!("inventory.tsv:{}: too few columns", index + 1));
             };
             let keys = match kind {
-                // These name conditions and predicates by words that are instructions, too.
+                // Names of conditions and predicates in these families are also names of instructions.
                 _ if ["cmp.", "pred.", "fp."].iter().any(|prefix| id.starts_with(prefix)) => Vec::new(),
                 "instruction form" => {
                     syntax.split(" / ").filter_map(|s| Key::of(s.trim(), &mnemonics)).collect()

@@ -1,12 +1,14 @@
-//! `cargo xtask coverage`: for each family of the inventory, how many rows the tests cover, in four columns.
+//! `cargo xtask coverage`: counts how many rows of each family of the inventory the tests cover, in four
+//! columns.
 //!
-//! *accepted*: a line of `tests/language` uses the row and checks without an error. *refused*: a line there makes a mistake that the row names, and
-//! the announced diagnostic comes. *executed*: a test runs it in the interpreter and compares with values from elsewhere. *native*: every form of
-//! the instruction table that belongs to it is compiled.
+//! *accepted*: a line of `tests/language` uses the row and checks without an error. *refused*: a line there
+//! makes a mistake of the row, and gets the announced diagnostic. *executed*: a test runs it in the
+//! interpreter and compares with independent values. *native*: every form of the instruction table that
+//! belongs to it is compiled.
 //!
-//! Invariant: a figure counts rows whose tests exist and contain what the row is about; a claim that is not true fails the run. What a column
-//! does not apply to stands in `tests/coverage/exempt.tsv`, with a reason. The figures may not fall below
-//! `tests/coverage/baseline.tsv`.
+//! Invariant: a row counts only if its tests exist and contain a statement of it; a false claim fails the
+//! run. Columns that do not apply to a row are listed in `tests/coverage/exempt.tsv`, with a reason. The
+//! figures must not fall below `tests/coverage/baseline.tsv`.
 
 mod evidence;
 mod inventory;
@@ -23,7 +25,7 @@ const COLUMNS: [&str; 4] = ["accepted", "refused", "executed", "native"];
 const NATIVE: usize = 3;
 const BASELINE: &str = "tests/coverage/baseline.tsv";
 
-/// What is asked for.
+/// The options.
 #[derive(Debug, Default)]
 struct Options {
     /// Fail where a figure is below the baseline.
@@ -32,9 +34,9 @@ struct Options {
     bless: bool,
     /// List the rows that are not covered.
     missing: bool,
-    /// These families alone, in what is printed.
+    /// Print only these families.
     families: Vec<String>,
-    /// This column alone, in the list of what is missing.
+    /// List only the missing rows of this column.
     column: Option<String>,
 }
 
@@ -102,7 +104,7 @@ fn options(args: &[String]) -> Result<Options, String> {
 /// Rows of which every form in the instruction table is compiled.
 ///
 /// # Errors
-/// Names the rows that have no form, and no exemption that says why.
+/// Rows without a form that have no exemption.
 fn native(inventory: &Inventory, forms: &[ptxvm::Form], exempt: &Exempt) -> Result<BTreeSet<String>, String> {
     let (mut native, mut formless) = (BTreeSet::new(), Vec::new());
     for row in &inventory.rows {
@@ -122,10 +124,10 @@ fn native(inventory: &Inventory, forms: &[ptxvm::Form], exempt: &Exempt) -> Resu
     ))
 }
 
-/// Rows and columns that go together only on paper.
+/// Pairs of row and column that do not apply.
 type Exempt = BTreeSet<(String, usize)>;
 
-/// Row and column of what no test of that kind can be asked for, from lines of column, rows (a family or a pattern of ids), reason.
+/// The exempt pairs, from lines of column, rows (a family or a pattern of ids), and reason.
 fn exemptions(table: &str, inventory: &Inventory) -> Result<Exempt, String> {
     let mut exempt = BTreeSet::new();
     for (index, line) in table.lines().enumerate().filter(|(_, l)| !l.is_empty() && !l.starts_with('#')) {
@@ -161,13 +163,13 @@ struct Report {
 }
 
 impl Report {
-    /// Whether a test of the column can be asked for.
+    /// Whether the column applies to the row.
     fn applies(&self, row: &Row, column: usize) -> bool {
         let nothing_to_refuse = COLUMNS[column] == "refused" && row.errors == "-";
         !nothing_to_refuse && !self.exempt.contains(&(row.id.clone(), column))
     }
 
-    /// Rows covered, and rows that the column applies to.
+    /// The number of covered rows, and of rows to which the column applies.
     fn figures(&self, family: Option<&str>, column: usize) -> (usize, usize) {
         let rows = self.inventory.rows.iter().filter(|row| family.is_none_or(|f| row.family == f));
         let (mut covered, mut of) = (0, 0);
@@ -204,7 +206,7 @@ impl Report {
         text
     }
 
-    /// The rows that a column applies to and does not cover.
+    /// The rows to which a column applies and that it does not cover.
     fn missing(&self, options: &Options) -> String {
         let mut text = String::new();
         for (column, name) in COLUMNS.iter().enumerate() {
@@ -223,7 +225,7 @@ impl Report {
     }
 }
 
-/// The baseline: family, then how many rows each column covers.
+/// The baseline: family, then the number of rows that each column covers.
 fn baseline(table: &str) -> Result<BTreeMap<String, [usize; 4]>, String> {
     let line = |(index, line): (usize, &str)| {
         let bad = || format!("{BASELINE}:{}: family and {} figures are wanted", index + 1, COLUMNS.len());
@@ -235,7 +237,7 @@ fn baseline(table: &str) -> Result<BTreeMap<String, [usize; 4]>, String> {
     table.lines().enumerate().filter(|(_, l)| !l.is_empty() && !l.starts_with('#')).map(line).collect()
 }
 
-/// Fails where a figure has fallen.
+/// Fails if a figure is below the baseline.
 fn check(table: &str, report: &Report) -> Result<(), String> {
     let baseline = baseline(table)?;
     let mut fallen = Vec::new();

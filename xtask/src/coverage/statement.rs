@@ -1,6 +1,6 @@
-//! Statements of PTX text as far as telling what a test contains needs them, and patterns that they match.
+//! Splits PTX text into statements, as far as test coverage needs it, and matches them with patterns.
 //!
-//! Deliberately not the parser: forms of vectors and lines of a malformed module are read the same way.
+//! Not the parser on purpose: it also reads forms of vectors, and lines of malformed modules.
 
 /// An instruction of a text: `@%p add.s32 %d, %a, %b`.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +24,7 @@ pub(super) fn statements(line: &str) -> impl Iterator<Item = Statement<'_>> {
     })
 }
 
-/// What follows a label, a guard or a brace at the beginning.
+/// The text after a label, a guard or a brace at the beginning.
 fn before_opcode(text: &str) -> Option<&str> {
     if let Some(rest) = text.strip_prefix(['{', '}']) {
         return Some(rest.trim_start());
@@ -34,10 +34,11 @@ fn before_opcode(text: &str) -> Option<&str> {
     (word.starts_with('@') || word.ends_with(':')).then_some(rest.trim_start())
 }
 
-/// A pattern with its alternatives: `add.(u16|u32)` is `add.u16` and `add.u32`. A `*` is any text, `\(` a parenthesis.
+/// The alternatives of a pattern: `add.(u16|u32)` is `add.u16` and `add.u32`. `*` is any text, `\(` a
+/// parenthesis.
 ///
 /// # Errors
-/// Parentheses that do not match.
+/// Unbalanced parentheses.
 pub(super) fn expand(pattern: &str) -> Result<Vec<String>, String> {
     let escaped = |at: &usize| pattern[..*at].ends_with('\\');
     let open = pattern.match_indices('(').map(|(at, _)| at).find(|at| !escaped(at));

@@ -1,7 +1,7 @@
 //! `cargo xtask dist --crates`: whether each crate can be published, and in which order.
 //!
-//! Invariant: a crate stands behind all crates that it depends on. Cargo packages all of them together and builds each from its package,
-//! against the packages of the others, so that nothing has to be published to find out.
+//! Invariant: a crate follows all crates on which it depends. Cargo packages all of them together and builds
+//! each from its package, against the packages of the others, so nothing has to be published for the check.
 
 use super::{notices, run};
 use serde_json::Value;
@@ -29,7 +29,7 @@ pub(super) fn crates(arguments: &[&str]) -> Result<(), String> {
     Ok(())
 }
 
-/// The crates that are published, each behind those that it depends on.
+/// The published crates, each after those on which it depends.
 fn order(metadata: &Value) -> Result<Vec<String>, String> {
     let packages = metadata["packages"].as_array().ok_or("cargo metadata has no packages")?;
     // `publish = false` is an empty list of registries.
@@ -45,7 +45,7 @@ fn order(metadata: &Value) -> Result<Vec<String>, String> {
             }
         }
         let dependencies = package["dependencies"].as_array().into_iter().flatten();
-        // Those of tests have no version and are left out of the package.
+        // Dependencies of tests have no version and are omitted from the package.
         let needed = dependencies.filter(|dependency| dependency["kind"] != "dev");
         left.push((name, needed.filter_map(|dependency| dependency["name"].as_str()).collect()));
     }

@@ -1,10 +1,11 @@
-//! Files of programs and libraries, as packages hold them: without symbols and debugging information.
+//! Strips symbols and debugging information from programs and libraries, for packages.
 //!
-//! `strip` damages rustc's LLVM, whose sections a post-link optimizer has rearranged. Here every byte that is loaded stays at its place:
-//! what follows the last loaded byte goes, and the table of sections is written anew with those that are loaded.
+//! `strip` damages rustc's LLVM, whose sections a post-link optimizer has rearranged. Here every loaded byte
+//! keeps its place: the bytes after the last loaded one are removed, and the section table is rewritten with
+//! the loaded sections only.
 //!
-//! Invariant: any bytes give a result or an error; nothing is read beyond their end.
-//! Source: the ELF-64 object file format (System V ABI), little-endian.
+//! Invariant: any input gives a result or an error; nothing is read beyond its end. Source: the ELF-64 object
+//! file format (System V ABI), little-endian.
 
 /// Bytes of the header of a file.
 const FILE_HEADER: usize = 64;
@@ -54,7 +55,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// The file without what is not loaded.
+/// The file without parts that are not loaded.
 pub(crate) fn strip(file: &[u8]) -> Result<Vec<u8>, String> {
     let fields = Fields(file);
     if file.get(..6) != Some(b"\x7fELF\x02\x01") {
@@ -116,12 +117,12 @@ fn stripped(file: Fields<'_>) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// The newest version of the C library that a file asks for, as (2, 34).
+/// The newest version of the C library that a file requires, as (2, 34).
 pub(crate) fn glibc(file: &[u8]) -> Option<(u32, u32)> {
     let fields = Fields(file);
     let mut newest = None;
     for section in fields.sections()? {
-        // The loader's names are in memory, and the versions are among them.
+        // The loader's names are in memory, and contain the versions.
         if section.u32(4)? != STRTAB || section.u64(8)? & ALLOC == 0 || section.u32(4)? == NOBITS {
             continue;
         }
@@ -148,7 +149,7 @@ mod tests {
         assert!(small.len() < file.len(), "{} of {}", small.len(), file.len());
         assert_eq!(glibc(&small), glibc(&file));
         assert!(glibc(&small) >= Some((2, 2)));
-        // What is stripped already stays as large.
+        // A stripped file keeps its size.
         assert_eq!(strip(&small).unwrap().len(), small.len());
         let path = std::env::temp_dir().join(format!("ptxvm-strip-{}", std::process::id()));
         std::fs::write(&path, &small).unwrap();

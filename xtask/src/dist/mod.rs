@@ -1,14 +1,14 @@
-//! `cargo xtask dist`: packages for machines without Rust and without LLVM, from this checkout into `target/dist`.
+//! `cargo xtask dist`: packages for machines without Rust and LLVM, from this checkout into `target/dist`.
 //!
-//! | file | what |
+//! | file | contents |
 //! | --- | --- |
 //! | `ptxvm-VERSION-x86_64-linux.tar.gz` | the installed tree below a folder of that name |
 //! | `ptxvm_VERSION_amd64.deb` | the same tree below `/usr` |
 //! | `ptxvm-VERSION-*.whl` | the Python package, with the same programs and libraries inside |
 //! | `container/` | the context of a container image: `docker build target/dist/container` |
 //!
-//! Invariant: all packages hold one tree, which [`stage`] makes; LLVM is in each, and the programs find it relative to themselves.
-//! What it does not do: it builds for the machine that it runs on, and it uploads nothing.
+//! Invariant: all packages contain one tree, which [`stage`] makes. Each contains LLVM, which the programs
+//! find relative to themselves. It builds for this machine only, and uploads nothing.
 
 mod crates;
 mod elf;
@@ -26,7 +26,7 @@ pub(crate) use wheel::python;
 /// The version of every package.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What `cargo xtask dist` takes.
+/// The command-line usage.
 const USAGE: &str = "usage: cargo xtask dist [tarball] [deb] [wheel] [container] | --stage FOLDER | --crates [--no-verify] | --prove\n\
     \n\
     without arguments: all four packages, into target/dist\n\
@@ -34,7 +34,7 @@ const USAGE: &str = "usage: cargo xtask dist [tarball] [deb] [wheel] [container]
     --crates         checks that every crate can be published, and prints the order\n\
     --prove          uses the packages where there is no Rust and no LLVM: a mount namespace of its own (needs root or user namespaces)";
 
-/// Does what the arguments say.
+/// Executes the command line.
 pub(crate) fn dist(arguments: &[String]) -> Result<(), String> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words.as_slice() {
@@ -70,13 +70,13 @@ pub(crate) fn folder() -> Result<PathBuf, String> {
     Ok(folder)
 }
 
-/// Cargo's folder of what it builds.
+/// Cargo's target folder.
 pub(crate) fn target() -> PathBuf {
     let chosen = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
     crate::root().join(chosen.unwrap_or_else(|| PathBuf::from("target")))
 }
 
-/// Says what was made, and how large it is.
+/// Lists the packages with their sizes.
 fn list() -> Result<(), String> {
     for entry in read_dir(&folder()?)? {
         let bytes = entry.metadata().map_err(|error| failed(&entry, &error))?.len();
@@ -87,7 +87,7 @@ fn list() -> Result<(), String> {
     Ok(())
 }
 
-/// Runs a program, and fails with its name where it fails.
+/// Runs a program; a failure names it.
 pub(crate) fn run(command: &mut Command) -> Result<(), String> {
     let name = command.get_program().to_string_lossy().into_owned();
     match command.status() {
@@ -97,7 +97,7 @@ pub(crate) fn run(command: &mut Command) -> Result<(), String> {
     }
 }
 
-/// What a program prints.
+/// The output of a program.
 pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.output().map_err(|error| format!("`{name}` cannot be started: {error}"))?;
@@ -116,7 +116,7 @@ pub(crate) fn make(folder: &Path) -> Result<(), String> {
     std::fs::create_dir_all(folder).map_err(|error| failed(folder, &error))
 }
 
-/// Removes a folder and all in it, if it is there.
+/// Removes a folder with its contents, if it exists.
 pub(crate) fn clear(folder: &Path) -> Result<(), String> {
     match std::fs::remove_dir_all(folder) {
         Ok(()) => Ok(()),
@@ -129,13 +129,13 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, String> {
     std::fs::read(path).map_err(|error| failed(path, &error))
 }
 
-/// Writes a file, and the folders above it.
+/// Writes a file, and creates its folders.
 pub(crate) fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), String> {
     make(path.parent().unwrap_or(path))?;
     std::fs::write(path, bytes).map_err(|error| failed(path, &error))
 }
 
-/// What is in a folder, sorted.
+/// The entries of a folder, sorted.
 pub(crate) fn read_dir(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let entries = std::fs::read_dir(folder).map_err(|error| failed(folder, &error))?;
     let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();

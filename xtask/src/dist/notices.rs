@@ -1,7 +1,8 @@
-//! `THIRD-PARTY.md`: the licences of everything in a package that is not this project's own.
+//! `THIRD-PARTY.md`: the licences of all third-party parts of a package.
 //!
-//! Invariant: each crate that is compiled into a shipped file is listed with its licence, and with the files of licences and notices that its
-//! source holds; equal texts stand once. A crate without a licence makes the package fail.
+//! Invariant: each crate that is compiled into a shipped file is listed with its licence, and with the
+//! licence and notice files of its source; equal texts are listed once. A crate without a licence fails the
+//! packaging.
 
 use super::{output, read_dir};
 use serde_json::Value;
@@ -21,10 +22,10 @@ const SHIPPED: [&str; 7] = [
     "ptxvm-python",
 ];
 
-/// Files that state a licence or a notice begin with one of these.
+/// Licence and notice files begin with one of these.
 const FILES: [&str; 5] = ["license", "licence", "copying", "notice", "unlicense"];
 
-/// A crate of others.
+/// A third-party crate.
 struct Crate {
     name: String,
     licence: String,
@@ -46,7 +47,7 @@ pub(crate) fn notices() -> Result<String, String> {
          Copyright (c) The Rust Project Contributors. MIT or Apache-2.0: `LICENSE-MIT` and `LICENSE-APACHE` in this folder hold the same texts.\n",
     );
     let crates = crates()?;
-    // Many crates hold the same text.
+    // Many crates have the same text.
     let mut numbers = BTreeMap::new();
     text.push_str("\n## Crates\n\n| crate | licence | texts below |\n| --- | --- | --- |\n");
     for krate in &crates {
@@ -71,7 +72,7 @@ fn fence(text: &mut String, quoted: &str) {
     let _infallible = writeln!(text, "````text\n{}\n````", quoted.trim_end());
 }
 
-/// The crates of others that are in shipped files, by name.
+/// The third-party crates in shipped files, by name.
 fn crates() -> Result<Vec<Crate>, String> {
     let metadata = metadata()?;
     let nodes = metadata["resolve"]["nodes"].as_array().ok_or("cargo metadata has no graph")?;
@@ -84,7 +85,7 @@ fn crates() -> Result<Vec<Crate>, String> {
         let node = nodes.iter().find(|node| word(&node["id"]) == id);
         let dependencies = node.and_then(|node| node["deps"].as_array()).into_iter().flatten();
         for dependency in dependencies {
-            // Those of tests have a kind, those of build scripts too.
+            // Dependencies of tests and build scripts have a kind.
             let kinds = dependency["dep_kinds"].as_array();
             let is_linked = kinds.into_iter().flatten().any(|kind| kind["kind"].is_null());
             if is_linked && seen.insert(word(&dependency["pkg"])) {
@@ -94,7 +95,7 @@ fn crates() -> Result<Vec<Crate>, String> {
     }
     let mut crates = Vec::new();
     for package in packages.iter().filter(|package| seen.contains(&word(&package["id"]))) {
-        // Our own have no source.
+        // Crates of the workspace have no source.
         if package["source"].is_null() {
             continue;
         }
@@ -111,7 +112,7 @@ fn crates() -> Result<Vec<Crate>, String> {
     Ok(crates)
 }
 
-/// What cargo says about the workspace and its dependencies on this system.
+/// Cargo's metadata of the workspace and its dependencies on this system.
 pub(super) fn metadata() -> Result<Value, String> {
     let said = output(
         Command::new(env!("CARGO"))
@@ -122,7 +123,7 @@ pub(super) fn metadata() -> Result<Value, String> {
     serde_json::from_str(&said).map_err(|error| format!("cargo metadata: {error}"))
 }
 
-/// The licences and notices in the source of a crate.
+/// The licence and notice files in the source of a crate.
 fn texts(folder: &Path) -> Vec<String> {
     let files = read_dir(folder).unwrap_or_default();
     let is_one = |path: &&std::path::PathBuf| {
@@ -140,7 +141,7 @@ mod tests {
         for wanted in ["| libloading ", "| clap ", "LLVM Exceptions", "### Text 1"] {
             assert!(text.contains(wanted), "{wanted}");
         }
-        // Tests alone use it.
+        // A dependency of tests only.
         assert!(!text.contains("| proptest "));
     }
 }

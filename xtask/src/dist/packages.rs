@@ -1,6 +1,7 @@
 //! The tarball, the Debian package and the context of a container image.
 //!
-//! Invariant: the same tree gives the same bytes: names are sorted, owners are root, times are that of the commit.
+//! Invariant: the same tree gives the same bytes: names are sorted, the owner is root, times are that of the
+//! commit.
 
 use super::{VERSION, clear, failed, folder, make, output, read, run, stage, write};
 use std::path::{Path, PathBuf};
@@ -11,17 +12,17 @@ pub(super) fn name() -> String {
     format!("ptxvm-{VERSION}-{}-linux", std::env::consts::ARCH)
 }
 
-/// The tarball's place.
+/// The path of the tarball.
 pub(super) fn tarball_file() -> Result<PathBuf, String> {
     Ok(folder()?.join(format!("{}.tar.gz", name())))
 }
 
-/// The Debian package's place.
+/// The path of the Debian package.
 pub(super) fn deb_file() -> Result<PathBuf, String> {
     Ok(folder()?.join(format!("ptxvm_{VERSION}_{}.deb", architecture())))
 }
 
-/// The time of the commit, in seconds of Unix, for reproducible packages; `SOURCE_DATE_EPOCH` comes first.
+/// The time of the commit in Unix seconds, for reproducible packages; `SOURCE_DATE_EPOCH` overrides it.
 fn time() -> String {
     if let Ok(time) = std::env::var("SOURCE_DATE_EPOCH") {
         return time;
@@ -52,7 +53,7 @@ pub(super) fn tarball(tree: &Path) -> Result<(), String> {
         .arg("."))
 }
 
-/// What Debian calls this machine.
+/// Debian's name for this architecture.
 fn architecture() -> &'static str {
     match std::env::consts::ARCH {
         "x86_64" => "amd64",

@@ -1,18 +1,20 @@
-//! `cargo xtask dist --prove`: uses the packages on a machine without Rust and without LLVM.
+//! `cargo xtask dist --prove`: uses the packages on a machine without Rust and LLVM.
 //!
-//! The machine is a root of its own in a mount namespace: the system's folders and one Python, read-only, everything that looks like Rust, clang or
-//! LLVM taken away, and nothing of this checkout but the packages and a folder of tests. `prove.sh` is what happens there.
+//! The machine is a separate root in a mount namespace: the system's folders and one Python, read-only,
+//! without everything that belongs to Rust, clang or LLVM. Of this checkout it contains only the packages and
+//! a folder of tests. `prove.sh` runs there.
 //!
-//! Invariant: the proof fails where LLVM, rustc or cargo can still be found, or where a kernel does not run natively.
+//! Invariant: the proof fails if LLVM, rustc or cargo can be found there, or if a kernel does not run
+//! natively.
 
 use super::{clear, failed, folder, make, packages, run, wheel, write};
 use std::path::Path;
 use std::process::Command;
 
-/// What is done inside.
+/// The script that runs inside.
 const SCRIPT: &str = include_str!("prove.sh");
 
-/// Makes the root: `$1` is its folder, `$2` the prefix of Python, which is there under its own path.
+/// Makes the root: `$1` is its folder, `$2` the prefix of Python, which is mounted at the same path.
 const SETUP: &str = r#"
 set -eu
 root=$1 python=$2
@@ -44,7 +46,7 @@ exec chroot "$root" /usr/bin/env -i HOME=/root PATH="$python/bin:/usr/local/bin:
     ${SSL_CERT_FILE:+SSL_CERT_FILE="$SSL_CERT_FILE"} /bin/bash /packages/prove.sh
 "#;
 
-/// Makes a machine and uses the packages there.
+/// Makes a machine, and uses the packages there.
 pub(super) fn prove() -> Result<(), String> {
     let root = folder()?.join("prove");
     clear(&root)?;
@@ -76,7 +78,7 @@ fn is_root() -> bool {
     super::output(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0")
 }
 
-/// Removes the root; what was mounted there went with the namespace.
+/// Removes the root; its mounts ended with the namespace.
 fn remove(root: &Path) -> Result<(), String> {
     clear(root)
 }

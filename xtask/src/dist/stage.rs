@@ -1,12 +1,13 @@
 //! The tree that every package holds: `bin`, `lib/ptxvm`, `share`.
 //!
-//! Invariant: the tree works at whatever place it is put. `bin/ptxvm` finds `../lib/ptxvm`, and each library finds LLVM beside itself.
+//! Invariant: the tree works at any location. `bin/ptxvm` finds `../lib/ptxvm`, and each library finds LLVM
+//! in its own folder.
 
 use super::{elf, failed, make, notices, output, read, run, target, write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The libraries that `ptxvm exec` offers to programs, by the names that cargo gives them.
+/// The libraries that `ptxvm exec` offers to programs, by cargo's names.
 const LIBRARIES: [&str; 5] = [
     "libptxvm_cuda.so",
     "libptxvm_cudart.so",
@@ -15,17 +16,17 @@ const LIBRARIES: [&str; 5] = [
     "libptxvm_preload.so",
 ];
 
-/// What the program and its libraries call LLVM.
+/// The file name of LLVM for the program and its libraries.
 const LLVM: &str = "libLLVM.so.22.1";
 
-/// Shells, and where each looks for completions below `share`.
+/// Shells, with the folder of their completions below `share`.
 const COMPLETIONS: [(&str, &str); 3] = [
     ("bash", "bash-completion/completions/ptxvm"),
     ("zsh", "zsh/site-functions/_ptxvm"),
     ("fish", "fish/vendor_completions.d/ptxvm.fish"),
 ];
 
-/// Builds everything in release mode and makes the tree in a folder, which is emptied first.
+/// Builds everything in release mode, and makes the tree in a folder, which is emptied first.
 pub(crate) fn stage(folder: &Path) -> Result<(), String> {
     run(Command::new(env!("CARGO"))
         .args(["build", "--release", "--locked", "--quiet"])
@@ -42,7 +43,7 @@ pub(crate) fn stage(folder: &Path) -> Result<(), String> {
     share(&bin.join("ptxvm"), &folder.join("share"))
 }
 
-/// Manual pages, completions and papers.
+/// Manual pages, completions and documents.
 fn share(program: &Path, share: &Path) -> Result<(), String> {
     let papers = share.join("doc/ptxvm");
     for name in ["README.md", "CHANGELOG.md", "SECURITY.md", "LICENSE-APACHE", "LICENSE-MIT"] {
@@ -63,7 +64,7 @@ fn share(program: &Path, share: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// What the program prints; `None` where it has no such command.
+/// The output of the program; `None` if it has no such command.
 fn printed(program: &Path, arguments: &[&str]) -> Option<String> {
     output(Command::new(program).args(arguments)).ok()
 }
@@ -77,7 +78,7 @@ fn put(from: &Path, to: &Path, mode: u32) -> Result<(), String> {
     std::fs::set_permissions(to, mode).map_err(|error| failed(to, &error))
 }
 
-/// The LLVM that this build uses: `PTXVM_LLVM`, or the library that rustc brings along.
+/// The LLVM of this build: `PTXVM_LLVM`, or the library that rustc contains.
 fn llvm() -> Result<PathBuf, String> {
     let folder = match std::env::var_os("PTXVM_LLVM").map(PathBuf::from) {
         Some(file) if file.is_file() => return Ok(file),
@@ -96,7 +97,7 @@ fn llvm() -> Result<PathBuf, String> {
     Err(format!("no LLVM 22 in {}; PTXVM_LLVM can name one", folder.display()))
 }
 
-/// The newest C library that anything in the tree asks for.
+/// The newest C library that any file of the tree requires.
 pub(crate) fn floor(folder: &Path) -> Result<(u32, u32), String> {
     let mut newest = (2, 0);
     let mut folders = vec![folder.join("bin"), folder.join("lib/ptxvm")];

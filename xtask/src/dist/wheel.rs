@@ -1,16 +1,16 @@
 //! The Python wheel, and `cargo xtask python`, which tests it in a fresh virtual environment.
 //!
-//! Invariant: the wheel is made by the same backend as `pip install .` in `python/`. Its tag names the C library that its files need, as
-//! found in them.
+//! Invariant: the wheel is made by the same backend as `pip install .` in `python/`. Its tag names the C
+//! library version that its files require.
 
 use super::{VERSION, failed, folder, make, read_dir, run, stage, target};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The most bytes of a wheel: what fits the limit of the package index, 100 MB, with room.
+/// The largest wheel in bytes, with a margin below the 100 MB limit of the package index.
 const WHEEL_MAX: u64 = 90_000_000;
 
-/// What the tests need besides the package.
+/// Packages that the tests need.
 const FOR_TESTS: [&str; 5] = ["pytest", "pytest-xdist", "tqdm", "distributed", "mypy"];
 
 /// The Python to build and test with: `PTXVM_PYTHON`, or `python3`.
@@ -48,13 +48,14 @@ fn wheels() -> Result<Vec<PathBuf>, String> {
     Ok(read_dir(&folder()?)?.into_iter().filter(is_ours).collect())
 }
 
-/// The wheel's place.
+/// The path of the wheel.
 pub(super) fn wheel_file() -> Result<PathBuf, String> {
     wheels()?.pop().ok_or_else(|| "there is no wheel; `cargo xtask dist wheel` makes it".to_owned())
 }
 
-/// `cargo xtask python`: builds the wheel, installs it in a fresh virtual environment and runs `python/tests`, the doctests and the type checker.
-/// `--no-build` takes the wheel that is there; what follows `--` goes to pytest.
+/// `cargo xtask python`: builds the wheel, installs it in a fresh virtual environment and runs
+/// `python/tests`, the doctests and the type checker. `--no-build` uses the existing wheel; arguments after
+/// `--` are passed to pytest.
 pub(crate) fn python(arguments: &[String]) -> Result<(), String> {
     let split = arguments.iter().position(|argument| argument == "--").unwrap_or(arguments.len());
     let (ours, theirs) = arguments.split_at(split);
@@ -70,7 +71,7 @@ pub(crate) fn python(arguments: &[String]) -> Result<(), String> {
     run(Command::new(interpreter()).args(["-m", "venv"]).arg(&environment))?;
     let python = environment.join("bin/python");
     run(Command::new(&python).args(["-m", "pip", "install", "--quiet"]).arg(wheel_file()?).args(FOR_TESTS))?;
-    // A copy without the sources of the package beside it, so that what is installed is tested.
+    // A copy without the package's sources, so that the installed package is tested.
     let sources = crate::root().join("python");
     run(Command::new("cp").arg("-r").arg(sources.join("tests")).arg(&place))?;
     run(Command::new(&python)

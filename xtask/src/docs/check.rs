@@ -1,28 +1,30 @@
 //! The checks of the documentation that need no other program.
 //!
 //! * Every page below `docs/` is in `docs/SUMMARY.md`, and every page there exists.
-//! * Every link of a page to a file or a heading of the repository leads somewhere.
-//! * Every reading that a comment cites (`A98`, `V13`) has a heading below `docs/readings/`, and no number has two.
-//! * Every variable `PTXVM_...` that a source names is on `docs/reference/environment.md`, and every one on that page is in a source. Those by which a
-//!   test talks to its own child process (`PTXVM_TEST_...`) are left out.
-//! * The page of the runtime API is as [`super::runtime`] would write it.
-//! * Shell commands stand in `console` blocks, which `cargo xtask docs --run` executes, and every program below `examples/` is used by one.
+//! * Every link of a page to a file or heading of the repository has a target.
+//! * Every reading that a comment cites (`A98`, `V13`) has a heading below `docs/readings/`, and no number
+//!   has two.
+//! * Every variable `PTXVM_...` in a source is on `docs/reference/environment.md`, and every one on that page
+//!   is in a source. Variables between a test and its child process (`PTXVM_TEST_...`) are excluded.
+//! * The page of the runtime API is equal to the output of [`super::runtime`].
+//! * Shell commands are in `console` blocks, which `cargo xtask docs --run` executes, and every program below
+//!   `examples/` is used by one.
 //!
-//! Not checked: links to other sites.
+//! Links to other sites are not checked.
 
 use super::markdown::Page;
 use super::{files_below, name_of, read};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
-/// Pages outside `docs/` whose links are checked too.
+/// Folders outside of `docs/` whose pages are checked too.
 const OTHERS: &[&str] = &["examples", "tests", "xtask", "crates", "fuzz"];
-/// Info strings that stand for shell commands and that the runner would not execute.
+/// Info strings of shell commands that the runner would not execute.
 const SHELLS: &[&str] = &["sh", "bash", "shell", "zsh", "terminal"];
 /// GPUs whose names look like readings.
 const GPUS: &[&str] = &["V100"];
 
-/// What is wrong, as one line each.
+/// The violations, one line each.
 pub(crate) fn offences(root: &Path) -> Result<Vec<String>, String> {
     let mut offences = Vec::new();
     let pages = pages(root)?;
@@ -112,7 +114,7 @@ fn check_links(
     }
 }
 
-/// A path below the root, or nothing where it leaves it.
+/// A path below the root; `None` if it leaves the root.
 fn joined(folder: &Path, path: &str) -> Option<PathBuf> {
     let mut whole = folder.to_owned();
     for part in Path::new(path).components() {
@@ -164,7 +166,7 @@ fn cited(comment: &str) -> impl Iterator<Item = &str> {
         .filter(|word| is_reading(word) && !GPUS.contains(word))
 }
 
-/// `A` or `V`, a number without a zero before it, and perhaps a small letter.
+/// `A` or `V`, a number without a leading zero, and an optional small letter.
 fn is_reading(word: &str) -> bool {
     let Some(rest) = word.strip_prefix(['A', 'V']) else { return false };
     let digits = rest.trim_end_matches(['A', 'B', 'C', 'a', 'b', 'c']);
@@ -192,7 +194,7 @@ fn check_variables(root: &Path, sources: &[PathBuf], offences: &mut Vec<String>)
     Ok(())
 }
 
-/// The names `PTXVM_...` in a text that stand alone in quotes or in backticks.
+/// The names `PTXVM_...` in a text that are alone in quotes or backticks.
 fn variables(text: &str) -> impl Iterator<Item = String> {
     text.split(['"', '`'])
         .filter(|word| {

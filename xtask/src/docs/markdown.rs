@@ -1,7 +1,8 @@
-//! What the checks and the runner need of a Markdown page: headings, links and fenced blocks, each with its line.
+//! A reader of Markdown pages for the checks and the runner: headings, links and fenced blocks, each with its
+//! line.
 //!
-//! Invariant: nothing inside a fenced block or a code span counts as a heading or a link. Not a Markdown parser: links by reference,
-//! headings that are underlined, and HTML are not understood.
+//! Invariant: text inside a fenced block or a code span is neither heading nor link. It is not a full
+//! Markdown parser: reference links, underlined headings and HTML are not supported.
 
 /// A page.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -24,7 +25,7 @@ pub(super) struct Link {
 pub(super) struct Block {
     /// The line of its opening fence, from 1.
     pub(super) line: usize,
-    /// The words behind the opening fence.
+    /// The words after the opening fence.
     pub(super) words: Vec<String>,
     pub(super) text: String,
 }
@@ -59,7 +60,7 @@ impl Page {
             }
             page.add_links(index + 1, &without_code(line));
         }
-        // A fence without an end reaches to the end of the page.
+        // A fence without an end extends to the end of the page.
         page.blocks.extend(open.map(|(_, block)| block));
         page
     }

@@ -1,20 +1,21 @@
-//! `cargo xtask docs --run`: executes the command blocks of the pages, and compares what the commands print with what the page shows.
+//! `cargo xtask docs --run`: executes the command blocks of the pages, and compares the output with the page.
 //!
-//! A command block is fenced with the word `console`. A line that begins with `$ ` is a command (a `\` at its end continues it); the lines
-//! behind it are what it prints, on both streams. In these lines `...` alone stands for any lines, and `[..]` for any part of a line.
-//! Durations and addresses of memory differ from run to run and are not compared. Each command must end with status 0.
+//! A command block is fenced with the word `console`. A line that begins with `$ ` is a command (`\` at its
+//! end continues it); the following lines are its output, on both streams. In these lines `...` alone matches
+//! any lines, and `[..]` any part of a line. Durations and memory addresses differ from run to run and are
+//! not compared. Each command must end with status 0.
 //!
-//! Words behind `console` change that:
+//! Words after `console` change this:
 //!
 //! | word | meaning |
 //! | --- | --- |
 //! | `exit=N` | the last command ends with this status |
 //! | `clients` | installs packages or needs a compiler: runs with `--clients` only |
-//! | `needs=PROGRAM` | runs only where this program is installed |
-//! | `later=REASON` | does not run: what it shows is not there yet |
+//! | `needs=PROGRAM` | runs only if this program is installed |
+//! | `later=REASON` | does not run: its contents are not available yet |
 //!
-//! A block of any language with the word `file=NAME` is written to that file first. The blocks of a page run in order, in one folder of
-//! the page's own, in which `examples` is that of the repository.
+//! A block of any language with the word `file=NAME` is first written to that file. The blocks of a page run
+//! in order, in one folder per page, in which `examples` is that of the repository.
 //!
 //! Invariant: a block either runs and is compared, or is counted as skipped with its reason.
 
@@ -25,17 +26,17 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Seconds that a block may take, without and with clients. Chosen: installing packages takes minutes.
+/// Time limit of a block in seconds, without and with clients. Chosen: installing packages takes minutes.
 const SECONDS: [u32; 2] = [120, 1800];
-/// What separates the outputs of commands: a character that no command prints.
+/// Separates the outputs of commands: a character that no command prints.
 const MARK: char = '\u{1e}';
 
-/// Whether a block holds commands.
+/// Whether a block contains commands.
 pub(super) fn is_console(block: &Block) -> bool {
     block.words.first().is_some_and(|word| word == "console")
 }
 
-/// What the words of a block say.
+/// The words of a block.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Marks {
     exit: i32,
@@ -46,7 +47,7 @@ pub(super) struct Marks {
 }
 
 impl Marks {
-    /// Reads the words of a block; the first is its language.
+    /// Parses the words of a block; the first is its language.
     pub(super) fn read(block: &Block) -> Result<Marks, String> {
         let mut marks = Marks::default();
         for word in block.words.iter().skip(1) {
@@ -61,7 +62,7 @@ impl Marks {
                 (false, "file", name) if !name.is_empty() && !name.contains(['/', '\\']) => {
                     marks.file = Some(name.to_owned());
                 }
-                // Blocks of other languages have words for other readers.
+                // Blocks of other languages may have words for other tools.
                 (false, key, _) if key != "file" => {}
                 _ => return Err(format!("a block has no word `{word}`")),
             }
@@ -87,7 +88,7 @@ fn is_installed(program: &str) -> bool {
     std::env::split_paths(&paths).any(|folder| folder.join(program).is_file())
 }
 
-/// A command and the lines that it must print.
+/// A command and the expected lines.
 #[derive(Debug, PartialEq, Eq)]
 struct Step {
     command: String,
@@ -113,7 +114,7 @@ fn steps(block: &Block) -> Result<Vec<Step>, String> {
     Ok(steps)
 }
 
-/// Runs the blocks of the pages that are named, or of all.
+/// Runs the blocks of the named pages, or of all.
 pub(super) fn run(arguments: &[String]) -> Result<(), String> {
     let root = crate::root();
     let (mut clients, mut programs, mut names) = (false, None, Vec::new());
@@ -167,7 +168,7 @@ fn target_of(root: &Path) -> PathBuf {
 
 struct Runner {
     root: PathBuf,
-    /// Where pages have their folders. Below the root, so that cargo finds the workspace.
+    /// The location of the pages' folders. Below the root, so that cargo finds the workspace.
     work: PathBuf,
     path: std::ffi::OsString,
     clients: bool,
@@ -224,7 +225,7 @@ impl Runner {
         let steps = steps(block)?;
         let mut script = "exec 2>&1\n".to_owned();
         for step in &steps {
-            // The status stays what it was, so that the next command may ask for it.
+            // The status is preserved for the next command.
             let _infallible = writeln!(
                 script,
                 "{}\ndocs_status=$?; printf '\\036%d\\036' $docs_status; (exit $docs_status)",
@@ -271,7 +272,7 @@ impl Runner {
     }
 }
 
-/// Whether lines are those that a page shows.
+/// Whether lines match those of a page.
 fn matches(expected: &[String], got: &[&str]) -> bool {
     match expected.split_first() {
         None => got.is_empty(),
@@ -282,7 +283,7 @@ fn matches(expected: &[String], got: &[&str]) -> bool {
     }
 }
 
-/// Whether a line is what the page shows, `[..]` standing for anything.
+/// Whether a line matches that of a page, with `[..]` as any text.
 fn line_matches(pattern: &str, line: &str) -> bool {
     let mut parts = pattern.split("[..]");
     let Some(mut rest) = parts.next().and_then(|first| line.strip_prefix(first)) else { return false };
@@ -295,7 +296,8 @@ fn line_matches(pattern: &str, line: &str) -> bool {
     rest.ends_with(last)
 }
 
-/// A line without what differs from run to run: durations become `#ms`, long hexadecimal numbers `0x#`. Blanks count once in such a line.
+/// A line without parts that differ from run to run: durations become `#ms`, long hexadecimal numbers `0x#`.
+/// In such a line, consecutive blanks count as one.
 fn plain(line: &str) -> String {
     let mut words = Vec::new();
     let mut changed = false;

@@ -1,7 +1,9 @@
-//! The page `docs/reference/cuda-runtime.md`: the functions of the runtime API, read from the sources of `ptxvm-cudart`.
+//! The page `docs/reference/cuda-runtime.md`: the functions of the runtime API, from the sources of
+//! `ptxvm-cudart`.
 //!
-//! Invariant: every function that the crate exports is on the page: those of its `runtime!` blocks with the first line of their description, and
-//! those of its `refused!` block as refused. What it does not do: the functions that nvcc's programs call at their start (`__cuda...`) are not listed.
+//! Invariant: every function that the crate exports is on the page: those of its `runtime!` blocks with the
+//! first line of their description, and those of its `refused!` block as refused. Functions that nvcc's
+//! programs call at their start (`__cuda...`) are not listed.
 
 use super::{files_below, read};
 use std::collections::BTreeMap;
@@ -15,7 +17,7 @@ pub(super) fn write(root: &Path) -> Result<(), String> {
     std::fs::write(root.join(PAGE), page(root)?).map_err(|error| format!("{PAGE}: {error}"))
 }
 
-/// What is wrong with the page.
+/// The difference between the page and the sources, if any.
 pub(super) fn offence(root: &Path) -> Result<Option<String>, String> {
     let found = std::fs::read_to_string(root.join(PAGE)).unwrap_or_default();
     Ok((found != page(root)?).then(|| format!("{PAGE} is stale: `cargo xtask docs --write` writes it")))
@@ -39,7 +41,7 @@ fn page(root: &Path) -> Result<String, String> {
     Ok(page)
 }
 
-/// The functions of a source, with their descriptions; none for those that are refused.
+/// The functions of a source, with their descriptions; `None` for refused functions.
 fn functions_of(source: &str) -> BTreeMap<String, Option<String>> {
     let mut functions = BTreeMap::new();
     let mut brief: Option<String> = None;

@@ -1,8 +1,9 @@
 //! `cargo xtask docs --site`: the site below `target/site`, built by mdBook.
 //!
-//! Invariant: what mdBook reads is `docs/`, but for links that leave that folder, which the site has no page for: those become links to
-//! the file in the repository where `--repository URL` (or `repository` of `docs/book.toml`) says where it is, else plain text.
-//! mdBook must be installed (`cargo install mdbook --locked`). [`super::check`] runs first.
+//! Invariant: mdBook reads `docs/`, except for links that leave that folder. They become links to the file in
+//! the repository, whose address is `--repository URL` or `repository` of `docs/book.toml`; without an
+//! address they become plain text. mdBook must be installed (`cargo install mdbook --locked`).
+//! [`super::check`] runs first.
 
 use super::{files_below, name_of, read};
 use std::path::Path;
@@ -45,7 +46,7 @@ pub(super) fn site(arguments: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// A page whose links to files outside `docs/` lead to the repository, or are text.
+/// A page in which links to files outside of `docs/` lead to the repository, or are plain text.
 fn with_outer_links(text: &str, name: &str, repository: Option<&str>) -> String {
     let depth = Path::new(name).components().count();
     let outside = "../".repeat(depth);
@@ -89,7 +90,7 @@ mod tests {
         assert!(
             with_outer_links(text, "a.md", None).starts_with("See the map (`ARCHITECTURE.md`) and [a page]")
         );
-        // In a folder, one `..` stays inside of the site.
+        // In a subfolder, one `..` stays inside of the site.
         assert_eq!(with_outer_links("[a](../b.md)", "c/d.md", None), "[a](../b.md)\n");
     }
 }

@@ -1,8 +1,9 @@
 //! Every operand of the 8- and 16-bit rows, through the whole path.
 //!
-//! A case is one instruction. One operand goes through all 65536 patterns of 16 bits; two go through all pairs of 8 bits,
-//! extended as the type says, and repeated in both halves of 16 bits; a third goes through a few values. The
-//! oracle is exact arithmetic on integers: a value of any type is an integer times a power of two, rounded once.
+//! A case is one instruction. One operand takes all 65536 patterns of 16 bits; two operands take all pairs of
+//! 8 bits, extended as the type says, and repeated in both halves of 16 bits; a third takes a few values. The
+//! reference is exact arithmetic on integers: a value of any type is an integer times a power of two, rounded
+//! once.
 //!
 //! Invariant: nothing here uses `ptx-sem`.
 
@@ -10,14 +11,14 @@ use super::{Counts, add, rows};
 use ptxvm::{Arg, Launch, Vm};
 use std::fmt::Write as _;
 
-/// What was run, and what was wrong.
+/// The number of executed cases, and the failures.
 #[derive(Default)]
 pub(super) struct Outcome {
     pub(super) counts: Counts,
     pub(super) failures: Vec<String>,
 }
 
-/// An exact value: (-1)^negative * magnitude * 2^exponent, or none of the numbers.
+/// An exact value: (-1)^negative * magnitude * 2^exponent, or a special value.
 #[derive(Clone, Copy, Debug)]
 enum Exact {
     Number { negative: bool, magnitude: u128, exponent: i32 },
@@ -31,7 +32,7 @@ impl Exact {
     }
 }
 
-/// Where between two neighbours a rounding goes.
+/// The direction of a rounding between two neighbours.
 #[derive(Clone, Copy, PartialEq)]
 enum Rounding {
     Nearest,
@@ -67,7 +68,7 @@ fn shifted(magnitude: u128, drop: i32, negative: bool, rounding: Rounding) -> u1
 enum Type {
     Unsigned(u32),
     Signed(u32),
-    /// Width, digits after the leading one, and the exponent of the last place of the least numbers.
+    /// Width, digits after the leading one, and the exponent of the last place of the smallest numbers.
     Float(u32, u32, i32),
 }
 
@@ -114,7 +115,7 @@ impl Type {
         }
     }
 
-    /// The integer that the low bits are.
+    /// The integer value of the low bits.
     fn read(self, bits: u64) -> i128 {
         let width = self.width();
         let low = i128::from(bits) & ((1 << width) - 1);
@@ -124,7 +125,7 @@ impl Type {
         }
     }
 
-    /// What the register holds of an integer: extended to 16 bits as the type says.
+    /// The register bits of an integer: extended to 16 bits as the type says.
     fn write(self, value: i128) -> u64 {
         (value & ((1 << self.width().max(16)) - 1)) as u64
     }
@@ -141,7 +142,7 @@ impl Type {
         Exact::Number { negative, magnitude, exponent: least + (biased - 1).max(0) }
     }
 
-    /// The bits of a float near an exact value; no NaN comes here.
+    /// The bits of a float near an exact value, which is not NaN.
     fn round(self, value: Exact, rounding: Rounding) -> u64 {
         let Type::Float(width, digits, least) = self else { return 0 };
         let sign = |negative: bool| u64::from(negative) << (width - 1);
@@ -167,7 +168,7 @@ impl Type {
         }
     }
 
-    /// The integer of this type near an exact value, clamped; 0 for a NaN.
+    /// The integer of this type near an exact value, clamped; 0 for NaN.
     fn clamp(self, value: Exact, rounding: Rounding) -> i128 {
         let (low, high) = self.range();
         match value {
@@ -197,7 +198,7 @@ struct Case {
     result: Type,
     /// One, two or three.
     operands: Vec<Type>,
-    /// The register bits of the result; `None` where any NaN of the type will do.
+    /// The register bits of the result; `None` if any NaN of the type is correct.
     oracle: Oracle,
 }
 
@@ -217,7 +218,7 @@ pub(super) fn run(every: usize) -> Result<Outcome, String> {
 /// Values of a third operand.
 const THIRD: [u64; 6] = [0, 1, 0x7f, 0x8000, 0xfffe, 0x1234];
 
-/// How two operands of 8 bits become wider: as their types extend them, or repeated in both halves of 16 bits.
+/// The extension of two 8-bit operands: as their types say, or repeated in both halves of 16 bits.
 const REPEATED: [bool; 2] = [false, true];
 
 /// The operands of a thread: register bits.
@@ -296,7 +297,8 @@ fn run_case(vm: &Vm, case: &Case) -> Result<Counts, String> {
         wrong.truncate(4);
         return Err(format!("{count} of {} wrong: {}", all.len(), wrong.join("; ")));
     }
-    // The instruction stands before the store and the return: of its row one more than in a kernel without it.
+    // The instruction precedes the store and the return: its row occurs once more than in a kernel without
+    // it.
     let with = rows(&case.name, &text)?;
     let without = rows("frame", &text.replace(&format!("{} %d", case.name), "// %d"))?;
     let counted = |row: &usize, n: &u64| *n > without.get(row).copied().unwrap_or(0);
@@ -415,7 +417,7 @@ fn integers(cases: &mut Vec<Case>) {
         push("mad.lo", 3, ty, |x| x[0] * x[1] + x[2]);
         push("mad.hi", 3, ty, |x| ((x[0] * x[1]) >> 16) + x[2]);
         push("sad", 3, ty, |x| (x[0] - x[1]).abs() + x[2]);
-        // Division by zero has no result that the manual defines; ours is all ones.
+        // Division by zero has no defined result; ours is all ones.
         push("div", 2, ty, |x| x[0].checked_div(x[1]).unwrap_or(-1));
         push("min", 2, ty, |x| x[0].min(x[1]));
         push("max", 2, ty, |x| x[0].max(x[1]));

@@ -1,10 +1,12 @@
-//! `cargo xtask testsuite [--exhaustive] [--rows]`: runs the instruction vectors and says how many value cases each row of the
-//! instruction table had.
+//! `cargo xtask testsuite [--exhaustive] [--rows]`: runs the instruction vectors, and counts the value cases
+//! of each row of the instruction table.
 //!
-//! A value case is one vector of `tests/vectors`: operands, and results from the oracle beside the data, through the whole path. The
-//! rows of a form are those of the instructions in its body, found by checking its kernel with and without it. Beside them: in how many
-//! cases of `tests/fixtures` (with numpy's results) the row stands, and whether a test elsewhere executes the features that it covers, as
-//! `cargo xtask coverage` counts them. `--exhaustive` adds every operand of the 8- and 16-bit rows, see [`exhaustive`].
+//! A value case is one vector of `tests/vectors`: operands, and results from the reference in the same
+//! folder, through the whole path. The rows of a form are those of the instructions in its body, found by
+//! checking its kernel with and without it. The report also lists in how many cases of `tests/fixtures` (with
+//! numpy's results) the row occurs, and whether another test executes the features that it covers, as counted
+//! by `cargo xtask coverage`. `--exhaustive` adds every operand of the 8- and 16-bit rows, see
+//! [`exhaustive`].
 //!
 //! Invariant: a row of PTX 6.4 that no test executes is listed and fails the run.
 
@@ -23,7 +25,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// How often each row was met.
+/// How often each row occurs.
 type Counts = BTreeMap<usize, u64>;
 
 /// The subcommand.
@@ -84,7 +86,7 @@ fn read(file: &Path) -> Result<String, String> {
     std::fs::read_to_string(file).map_err(|e| format!("{}: {e}", file.display()))
 }
 
-/// Runs every vector file, on all cores: value cases by row, and failures.
+/// Runs every vector file on all cores: value cases by row, and failures.
 fn vectors(folder: &Path) -> Result<(Counts, Vec<String>), String> {
     let texts: Vec<(PathBuf, String)> = files(folder, "vec")?
         .into_iter()
@@ -132,7 +134,7 @@ fn run_file(text: &str, counts: &mut Counts, failures: &mut Vec<String>) -> Resu
     Ok(())
 }
 
-/// The rows of the instructions in a module's functions, and how often each stands there.
+/// The rows of the instructions in a module's functions, and how often each occurs.
 fn rows(name: &str, text: &str) -> Result<Counts, String> {
     let checked = check(name, text, &CheckOptions::default());
     let module = checked.module.ok_or_else(|| format!("{name} does not check"))?;
@@ -148,7 +150,8 @@ fn rows(name: &str, text: &str) -> Result<Counts, String> {
     Ok(counts)
 }
 
-/// The rows that the body of a form, and the functions before its kernel, add to what loads operands and stores results.
+/// The rows of the body of a form, and of functions before its kernel, without those that load operands and
+/// store results.
 fn body_rows(form: &Form<'_>) -> Result<Counts, String> {
     let mut counts = rows(form.name, &kernel::kernel(form, kernel::Way::Whole))?;
     let frame = kernel::frame(form);
@@ -161,7 +164,7 @@ fn body_rows(form: &Form<'_>) -> Result<Counts, String> {
     Ok(counts)
 }
 
-/// In how many cases of the fixtures each row stands.
+/// The number of fixture cases in which each row occurs.
 fn fixtures(folder: &Path) -> Result<Counts, String> {
     let mut counts = Counts::new();
     let mut known: BTreeMap<String, Counts> = BTreeMap::new();

@@ -1,6 +1,7 @@
 //! Integer arithmetic, and the dispatch of the mnemonics that integers and floats share (PTX ISA §9.7.1).
 //!
-//! Invariant: one line per type names the meaning; where signedness does not change the result, both types share one.
+//! Invariant: one line per type names the function of `ptx-sem`; where signedness does not change the result,
+//! both types share one.
 
 use super::operands::{Bound, Operands};
 use super::{Missing, by_type, float, half};
@@ -19,8 +20,8 @@ pub(super) fn add(o: &Operands<'_>) -> Bound {
         F64 => float::rounded2_f64(o, sem::add_quick_f64, sem::add_f64),
         F16 => half::two(o, sem::add_f16),
         F16x2 => half::two_x2(o, sem::add_f16x2),
-        Bf16 => half::brain_two(o, sem::add_bf16),
-        Bf16x2 => half::brain_two(o, sem::add_bf16x2),
+        Bf16 => half::bf16_two(o, sem::add_bf16),
+        Bf16x2 => half::bf16_two(o, sem::add_bf16x2),
         F32x2 => float::two_x2(o, sem::add_f32),
     }
 }
@@ -35,8 +36,8 @@ pub(super) fn sub(o: &Operands<'_>) -> Bound {
         F64 => float::rounded2_f64(o, sem::sub_quick_f64, sem::sub_f64),
         F16 => half::two(o, sem::sub_f16),
         F16x2 => half::two_x2(o, sem::sub_f16x2),
-        Bf16 => half::brain_two(o, sem::sub_bf16),
-        Bf16x2 => half::brain_two(o, sem::sub_bf16x2),
+        Bf16 => half::bf16_two(o, sem::sub_bf16),
+        Bf16x2 => half::bf16_two(o, sem::sub_bf16x2),
         F32x2 => float::two_x2(o, sem::sub_f32),
     }
 }
@@ -53,8 +54,8 @@ pub(super) fn mul(o: &Operands<'_>) -> Bound {
             F64 => float::rounded2_f64(o, sem::mul_quick_f64, sem::mul_f64),
             F16 => half::two(o, sem::mul_f16),
             F16x2 => half::two_x2(o, sem::mul_f16x2),
-            Bf16 => half::brain_two(o, sem::mul_bf16),
-            Bf16x2 => half::brain_two(o, sem::mul_bf16x2),
+            Bf16 => half::bf16_two(o, sem::mul_bf16),
+            Bf16x2 => half::bf16_two(o, sem::mul_bf16x2),
             F32x2 => float::two_x2(o, sem::mul_f32),
         };
     }
@@ -340,7 +341,8 @@ fn signed(o: &Operands<'_>, slot: Slot) -> Result<bool, Missing> {
     by_type! { o.ty_in(slot).ok_or(Missing)?; U32 => Ok(false), S32 => Ok(true) }
 }
 
-/// An extended-precision step; the meaning takes the carry in (false where the instruction does not read it) and gives it out.
+/// An extended-precision step. The function takes the carry-in (false if the instruction does not read it)
+/// and returns the carry-out.
 fn carry_step<T: lift::Value>(
     o: &Operands<'_>,
     carry: Carry,
@@ -421,7 +423,7 @@ pub(super) fn madc(o: &Operands<'_>) -> Bound {
     }
 }
 
-/// Whether the count is clamped; else it wraps around.
+/// Whether the count is clamped; otherwise it wraps.
 fn clamps(o: &Operands<'_>) -> bool {
     o.ignore(Slot::Mode);
     o.mods().get(Slot::Mode) == Some(Word::Clamp)

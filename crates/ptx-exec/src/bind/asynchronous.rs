@@ -1,12 +1,13 @@
 //! Asynchronous copies, barriers in memory, and cache policies (PTX ISA 7.0, 7.4).
 //!
-//! Choice: a copy is done when its instruction executes, which is one of the times that the manual allows. So waiting for copies takes no
-//! time, and barriers that copies arrive at see them arrive at once. The lanes of an instruction arrive one after another, in ascending order.
+//! Choice: a copy completes when its instruction executes, which the manual allows. So waiting for copies
+//! takes no time, and copies arrive at barriers at once. The lanes of an instruction arrive one after
+//! another, in ascending order.
 //!
-//! Invariant: as for other accesses, all lanes of an instruction are checked before any of them stores anything.
+//! Invariant: as for other accesses, all lanes of an instruction are checked before any of them stores.
 
 use super::Missing;
-use super::memory::space_of;
+use super::access::space_of;
 use super::operands::{Bound, Operands};
 use crate::bound::{Exec, StepFn};
 use crate::lanes::{Lane, LaneMask, lanes_of};
@@ -41,11 +42,11 @@ pub(super) fn copy(o: &Operands<'_>) -> Bound {
     }
 }
 
-/// How much of a copy is read; the rest is zeros.
+/// How much of a copy is read; the rest is zero.
 enum Given {
-    /// So many bytes.
+    /// This many bytes.
     Bytes(Operand<u32>),
-    /// Nothing where the predicate holds, else so many bytes.
+    /// Nothing if the predicate is true, otherwise this many bytes.
     Unless(PredOperand, u32),
 }
 
@@ -61,7 +62,7 @@ impl Given {
     }
 }
 
-/// Copies `N` words, or as many bytes as `given` says with zeros behind them.
+/// Copies `N` words, of which the part beyond `given` is zero.
 fn copy_words<const N: usize>(to: Address, from: Address, given: Given) -> StepFn {
     let size = 4 * N as u32;
     Box::new(move |exec: &mut Exec<'_>| {
@@ -90,14 +91,15 @@ fn addresses(address: &Address, inputs: Inputs<'_>) -> Lane<u64> {
     Lane(std::array::from_fn(|lane| addresses.at(lane)))
 }
 
-/// What has no effect here: waiting for copies, closing groups, hints to caches, the order of dependent grids.
+/// Instructions without an effect here: waiting for copies, closing groups, cache hints, the order of
+/// dependent grids.
 pub(super) fn nothing(o: &Operands<'_>) -> Bound {
     o.look(|_, _| true);
     (0..o.inst.srcs.len()).try_for_each(|i| o.src_at(i).map(|_| ()))?;
     Ok(super::no_effect())
 }
 
-/// `createpolicy`: some policy; nothing looks at it.
+/// `createpolicy`: returns an arbitrary policy, which nothing reads.
 pub(super) fn policy(o: &Operands<'_>) -> Bound {
     o.look(|_, _| true);
     (0..o.inst.srcs.len()).try_for_each(|i| o.src_at(i).map(|_| ()))?;
@@ -108,7 +110,7 @@ pub(super) fn policy(o: &Operands<'_>) -> Bound {
     }))
 }
 
-/// The space of a barrier, its words seen.
+/// The state space of a barrier; marks the words that name it.
 fn barrier(o: &Operands<'_>) -> Space {
     o.look(|slot, word| {
         use Word::{
@@ -124,7 +126,7 @@ fn barrier(o: &Operands<'_>) -> Space {
     space_of(o, 0)
 }
 
-/// `mbarrier.init` and `mbarrier.inval`, after which the object is all zeros.
+/// `mbarrier.init` and `mbarrier.inval`, which sets the object to zero.
 pub(super) fn init(o: &Operands<'_>, makes: bool) -> Bound {
     let (space, address) = (barrier(o), o.address(0)?);
     let count = if makes { o.src::<u32>(1)? } else { Operand::splat(0) };
@@ -136,7 +138,7 @@ pub(super) fn init(o: &Operands<'_>, makes: bool) -> Bound {
     }))
 }
 
-/// `mbarrier.arrive` and `mbarrier.arrive_drop`: `f` is what arrivals make of the object.
+/// `mbarrier.arrive` and `mbarrier.arrive_drop`: `f` is the new object after arrivals.
 pub(super) fn arrive(o: &Operands<'_>, f: fn(u64, u32) -> u64) -> Bound {
     let (space, address, d) = (barrier(o), o.address(0)?, o.dst::<u64>(0)?);
     let count = if o.given(1) { o.src::<u32>(1)? } else { Operand::splat(1) };
@@ -152,7 +154,8 @@ pub(super) fn arrive(o: &Operands<'_>, f: fn(u64, u32) -> u64) -> Bound {
     }))
 }
 
-/// `cp.async.mbarrier.arrive`: the copies have arrived already. Without `.noinc` the barrier expects one arrival more for them, and has it.
+/// `cp.async.mbarrier.arrive`: the copies have already completed. Without `.noinc` it also increments the
+/// expected count, which cancels the arrival.
 pub(super) fn copies_arrive(o: &Operands<'_>) -> Bound {
     let (space, address) = (barrier(o), o.address(0)?);
     let count = u32::from(o.mods().has(Word::Noinc));
@@ -165,7 +168,7 @@ pub(super) fn copies_arrive(o: &Operands<'_>) -> Bound {
     }))
 }
 
-/// `mbarrier.test_wait` and `mbarrier.try_wait`, which does not wait: the thread asks again.
+/// `mbarrier.test_wait`, and `mbarrier.try_wait`, which does not wait either: the thread polls.
 pub(super) fn test_wait(o: &Operands<'_>) -> Bound {
     let (space, address, p) = (barrier(o), o.address(0)?, o.pred_dst(0)?);
     if o.given(2) {

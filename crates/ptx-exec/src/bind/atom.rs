@@ -1,10 +1,11 @@
 //! Atomic operations (PTX ISA §9.7.12.4, §9.7.12.5).
 //!
-//! Invariant: lanes act one after another in ascending order; what a lane writes is a meaning of its old value and operands.
+//! Invariant: lanes act one after another in ascending order; each new value is a function of `ptx-sem` of
+//! the old value and the operands.
 
-use super::memory::{sem_of, space_of};
+use super::access::{sem_of, sem_op, space_of};
 use super::operands::{Bound, Operands};
-use super::{Missing, wide};
+use super::{Missing, b128};
 use crate::bound::Exec;
 use crate::lift::{Address, Inputs, Operand, Slot as RegSlot, Target, Value};
 use crate::mem::Cell;
@@ -12,7 +13,7 @@ use ptx::ir::Inst;
 use ptx::isa::{AtomOp, Sem, Slot, Space, Ty, Word};
 use ptx_sem as sem;
 
-/// `atom`: the old value goes to the destination.
+/// `atom`: returns the old value.
 pub(super) fn atom(o: &Operands<'_>) -> Bound {
     bind(o)
 }
@@ -22,25 +23,9 @@ pub(super) fn red(o: &Operands<'_>) -> Bound {
     bind(o)
 }
 
-/// The operation as the meanings name it.
-pub(super) fn sem_op(op: AtomOp) -> sem::AtomOp {
-    match op {
-        AtomOp::And => sem::AtomOp::And,
-        AtomOp::Or => sem::AtomOp::Or,
-        AtomOp::Xor => sem::AtomOp::Xor,
-        AtomOp::Exch => sem::AtomOp::Exch,
-        AtomOp::Cas => sem::AtomOp::Cas,
-        AtomOp::Add => sem::AtomOp::Add,
-        AtomOp::Inc => sem::AtomOp::Inc,
-        AtomOp::Dec => sem::AtomOp::Dec,
-        AtomOp::Min => sem::AtomOp::Min,
-        AtomOp::Max => sem::AtomOp::Max,
-    }
-}
-
 fn bind(o: &Operands<'_>) -> Bound {
     if o.ty()? == Ty::B128 {
-        return wide::atom(o);
+        return b128::atom(o);
     }
     let access = Access { space: space_of(o, 0), sem: sem_of(o) };
     let words = |w| {
@@ -65,7 +50,7 @@ fn bind(o: &Operands<'_>) -> Bound {
 
 fn add_float(o: &Operands<'_>, access: Access, ty: Ty, noftz: bool) -> Bound {
     let add = sem::AtomOp::Add;
-    // Half precision is written `.noftz`, the others never.
+    // Half precision always has `.noftz`, other types never.
     if noftz != (ty.bits() == 16 || matches!(ty, Ty::F16x2 | Ty::Bf16x2)) {
         return Err(Missing);
     }
@@ -81,14 +66,14 @@ fn add_float(o: &Operands<'_>, access: Access, ty: Ty, noftz: bool) -> Bound {
     }
 }
 
-/// Space and ordering.
+/// State space and ordering.
 #[derive(Clone, Copy)]
 struct Access {
     space: Space,
     sem: Sem,
 }
 
-/// The sources: address, b, and c where the operation has it.
+/// The sources: address, b, and c if the operation has it.
 struct Sources<S> {
     address: Address,
     b: Operand<S>,
@@ -101,7 +86,7 @@ impl<S: RegSlot> Sources<S> {
         o.ignore_word(Word::L2CacheHint);
         let operands = o.inst.srcs.len() - usize::from(policy);
         if policy {
-            // It changes nothing.
+            // The cache policy has no effect.
             o.src_at(operands)?;
         }
         let c = if operands > 2 { o.src::<V>(2)? } else { Operand::splat(S::default()) };
@@ -109,7 +94,7 @@ impl<S: RegSlot> Sources<S> {
     }
 }
 
-/// The destination of `atom`; `red` has none.
+/// The destination of `atom`; a sink for `red`.
 fn target<V: Value>(o: &Operands<'_>, inst: &Inst) -> Result<Target<V::Slot>, Missing> {
     if inst.dsts.is_empty() { Ok(Target::Sink) } else { o.dst::<V>(0) }
 }
@@ -137,7 +122,8 @@ fn step<V: Value<Slot = V> + RegSlot + Cell>(
     }))
 }
 
-/// `add.f32` flushes subnormals in global memory and keeps them in shared memory, wherever a generic address leads (A100).
+/// `add.f32` flushes subnormals in global memory and keeps them in shared memory, also through generic
+/// addresses (A100).
 fn add_f32(o: &Operands<'_>, access: Access) -> Bound {
     let (d, sources) = (target::<u32>(o, o.inst)?, Sources::of::<u32>(o)?);
     Ok(Box::new(move |exec: &mut Exec<'_>| {

@@ -1,4 +1,4 @@
-//! CTA barriers (PTX ISA §9.7.12.1): what the terminator of the machine needs to know.
+//! CTA barriers (PTX ISA §9.7.12.1): the operands that the interpreter needs.
 
 use super::operands::Operands;
 use super::{Missing, value32};

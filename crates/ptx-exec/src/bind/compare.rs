@@ -1,7 +1,7 @@
 //! Comparison and selection (PTX ISA §9.7.5, §9.7.6).
 //!
-//! Invariant: the relation is a constant of the step, so that each comparison is one vector loop; what is done with its truth
-//! (predicates, words, combination with a predicate) works on masks.
+//! Invariant: the relation is a constant of the step, so that each comparison is one vector loop. The use of
+//! its result (predicates, words, combination with a predicate) operates on masks.
 
 use super::operands::{Bound, Operands};
 use super::{Missing, by_type};
@@ -13,7 +13,7 @@ fn relation(o: &Operands<'_>) -> Result<Cmp, Missing> {
     o.ask(Slot::CmpOp, |w| Cmp::from_word(w).is_some(), |mods| mods.cmp())
 }
 
-/// The relation as the meanings name it.
+/// The relation as `ptx-sem` names it.
 pub(super) fn sem_cmp(cmp: Cmp) -> sem::Cmp {
     match cmp {
         Cmp::Eq => sem::Cmp::Eq,
@@ -37,10 +37,10 @@ pub(super) fn sem_cmp(cmp: Cmp) -> sem::Cmp {
     }
 }
 
-/// The predicate that the truth is combined with: source 2, if there is a `.BoolOp`.
+/// The predicate that is combined with the result: source 2, if there is a `.BoolOp`.
 fn combine(o: &Operands<'_>) -> Result<Combine, Missing> {
     o.look(|slot, _| slot == Slot::BoolOp);
-    // A mask is 32 truths, and the operations are bitwise.
+    // A mask is 32 predicates, and the operations are bitwise.
     let op: fn(u32, u32) -> u32 = match o.mods().bool_op() {
         None => return Ok(None),
         Some(BoolOp::And) => sem::and_b32,

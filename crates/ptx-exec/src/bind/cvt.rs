@@ -1,11 +1,12 @@
 //! Conversion (PTX ISA §9.7.8.14).
 //!
-//! Invariant: a source narrower than its register is its low bits; a destination narrower than its register is extended by the
-//! **destination's** type (§9.4.1). Both are done where operands are read and written, not here.
+//! Invariant: a source narrower than its register is its low bits; a destination narrower than its register
+//! is extended by the **destination's** type (§9.4.1). Both are handled where operands are read and written,
+//! not here.
 
-use super::float::rnd;
 use super::operands::{Bound, Operands};
-use super::{Missing, brain, by_type};
+use super::rounding::{from_any, rnd, rnd_int};
+use super::{Missing, by_type, cvt16};
 use crate::lift::Value;
 use ptx::isa::{Slot, Ty, Word};
 use ptx_sem::{self as sem, Rnd, RndInt};
@@ -13,8 +14,8 @@ use ptx_sem::{self as sem, Rnd, RndInt};
 pub(super) fn cvt(o: &Operands<'_>) -> Bound {
     let d = o.ty_in(Slot::Dtype).ok_or(Missing)?;
     let a = o.ty_in(Slot::Atype).ok_or(Missing)?;
-    if brain::converts(o, d, a) {
-        return brain::cvt(o, d, a);
+    if cvt16::converts(o, d, a) {
+        return cvt16::cvt(o, d, a);
     }
     match (d.is_integer(), a.is_integer()) {
         (true, true) => int_to_int(o, d, a),
@@ -172,7 +173,7 @@ fn saturated(o: &Operands<'_>, d: Ty, a: Ty) -> Bound {
 }
 
 fn int_to_float(o: &Operands<'_>, d: Ty, a: Ty) -> Bound {
-    // No integer is subnormal in single precision; `.ftz` has nothing to do.
+    // No integer is subnormal in single precision, so `.ftz` has no effect.
     o.ignore_word(Word::Ftz);
     by_type! { a;
         U8 => by_type! { d;
@@ -242,27 +243,8 @@ fn to_f16<A: Value>(o: &Operands<'_>, f: impl Fn(A, Rnd) -> u16 + Copy + Send + 
     o.active1(move |a| if sat { sem::sat_f16(f(a, rnd)) } else { f(a, rnd) })
 }
 
-/// The rounding to an integer, if one is given.
-pub(super) fn rnd_int(o: &Operands<'_>) -> Result<Option<RndInt>, Missing> {
-    match o.rnd() {
-        None => Ok(None),
-        Some(ptx::isa::Rnd::Rni) => Ok(Some(RndInt::Rni)),
-        Some(ptx::isa::Rnd::Rzi) => Ok(Some(RndInt::Rzi)),
-        Some(ptx::isa::Rnd::Rmi) => Ok(Some(RndInt::Rmi)),
-        Some(ptx::isa::Rnd::Rpi) => Ok(Some(RndInt::Rpi)),
-        Some(
-            ptx::isa::Rnd::Rn
-            | ptx::isa::Rnd::Rz
-            | ptx::isa::Rnd::Rm
-            | ptx::isa::Rnd::Rp
-            | ptx::isa::Rnd::Rna
-            | ptx::isa::Rnd::Rs,
-        ) => Err(Missing),
-    }
-}
-
 fn float_to_int(o: &Operands<'_>, d: Ty, a: Ty) -> Bound {
-    // Every conversion to an integer is clamped to its range anyway.
+    // Conversions to integers are clamped to their range in any case.
     o.ignore_word(Word::Sat);
     let ftz = o.has(Word::Ftz);
     by_type! { a;
@@ -308,18 +290,6 @@ fn from_f32<D: Value>(
     if ftz { from_any(o, move |a, rnd| f(sem::ftz_f32(a), rnd)) } else { from_any(o, f) }
 }
 
-/// From a float to an integer.
-pub(super) fn from_any<A: Value, D: Value>(
-    o: &Operands<'_>,
-    f: impl Fn(A, RndInt) -> D + Copy + Send + Sync + 'static,
-) -> Bound {
-    let rnd = rnd_int(o)?.ok_or(Missing)?;
-    if rnd == RndInt::Rzi {
-        return o.lift1(move |a| f(a, RndInt::Rzi));
-    }
-    o.active1(move |a| f(a, rnd))
-}
-
 fn float_to_float(o: &Operands<'_>, d: Ty, a: Ty) -> Bound {
     let (ftz, sat) = (o.has(Word::Ftz), o.has(Word::Sat));
     let flush = move |x: f32| if ftz { sem::ftz_f32(x) } else { x };
@@ -334,7 +304,7 @@ fn float_to_float(o: &Operands<'_>, d: Ty, a: Ty) -> Bound {
         },
         F32 => by_type! { d;
             F16 => {
-                // Devices do not flush the single here, which only directed roundings tell.
+                // Devices do not flush the `.f32` here, which is visible only with directed rounding.
                 let rnd = rnd(o)?;
                 o.active1(move |a| sat_f16(sem::cvt_f16_f32(a, rnd)))
             },
@@ -359,7 +329,7 @@ fn float_to_float(o: &Operands<'_>, d: Ty, a: Ty) -> Bound {
     }
 }
 
-/// A float type to itself: rounded to an integral value where a rounding is given, then `finish`ed.
+/// From a float type to itself: rounds to an integral value if a rounding is given, then applies `finish`.
 fn same<T: Value>(
     o: &Operands<'_>,
     round: impl Fn(T, RndInt) -> T + Copy + Send + Sync + 'static,

@@ -1,33 +1,16 @@
 //! Single and double precision (PTX ISA §9.7.3).
 //!
-//! Invariant: `.ftz` flushes operands and result, `.sat` clamps the result last: `sat(ftz(f(ftz(a), ftz(b))))`.
-//! Rounding to nearest is a step of its own per combination of `.ftz` and `.sat`, so that it vectorises; the directed roundings
-//! are computed in integers and decide at run time.
+//! Invariant: `.ftz` flushes operands and result, `.sat` clamps the result last: `sat(ftz(f(ftz(a),
+//! ftz(b))))`. Rounding to nearest has a separate step for each combination of `.ftz` and `.sat`, so that it
+//! vectorises. Directed roundings are computed in integers, and read the modifiers at run time.
 
 use super::operands::{Bound, Operands};
+use super::rounding::rnd;
 use super::{Missing, by_type};
 use crate::lift;
 use crate::wide::Wide;
 use ptx::isa::{Slot, Ty, Word};
 use ptx_sem::{self as sem, Rnd};
-
-/// The rounding of an arithmetic instruction; to nearest where none is said.
-pub(super) fn rnd(o: &Operands<'_>) -> Result<Rnd, Missing> {
-    match o.rnd() {
-        None | Some(ptx::isa::Rnd::Rn) => Ok(Rnd::Rn),
-        Some(ptx::isa::Rnd::Rz) => Ok(Rnd::Rz),
-        Some(ptx::isa::Rnd::Rm) => Ok(Rnd::Rm),
-        Some(ptx::isa::Rnd::Rp) => Ok(Rnd::Rp),
-        Some(
-            ptx::isa::Rnd::Rni
-            | ptx::isa::Rnd::Rzi
-            | ptx::isa::Rnd::Rmi
-            | ptx::isa::Rnd::Rpi
-            | ptx::isa::Rnd::Rna
-            | ptx::isa::Rnd::Rs,
-        ) => Err(Missing),
-    }
-}
 
 #[inline(always)]
 fn ftz_if(flush: bool, a: f32) -> f32 {
@@ -130,7 +113,7 @@ fn pair([low, high]: [f32; 2]) -> u64 {
     u64::from(high.to_bits()) << 32 | u64::from(low.to_bits())
 }
 
-/// `.f32x2` with two operands, `.rnd` and `.ftz`: half by half as `.f32`.
+/// `.f32x2` with two operands, `.rnd` and `.ftz`: as `.f32` in each half.
 pub(super) fn two_x2(
     o: &Operands<'_>,
     f: impl Fn(f32, f32, Rnd) -> f32 + Copy + Send + Sync + 'static,
@@ -163,7 +146,7 @@ fn rounded1_f64(o: &Operands<'_>, f: impl Fn(f64, Rnd) -> f64 + Copy + Send + Sy
     }
 }
 
-/// `.f64` with two operands and `.rnd`; to nearest it is tried with `quick`.
+/// `.f64` with two operands and `.rnd`; rounding to nearest first tries `quick`.
 pub(super) fn rounded2_f64(
     o: &Operands<'_>,
     quick: impl Fn(f64, f64) -> (f64, bool) + Copy + Send + Sync + 'static,
@@ -192,12 +175,13 @@ pub(super) fn rounded3_f64(
     }
 }
 
-/// `mad.f32`: `fma` but on `sm_1x`, where it has no rounding modifier and cuts the product. §9.7.3.6.
+/// `mad.f32`: as `fma`, except on `sm_1x`, where it has no rounding modifier and truncates the product.
+/// §9.7.3.6.
 pub(super) fn mad_f32(o: &Operands<'_>) -> Bound {
     if o.binding.program.target.sm.number >= 20 || o.rnd().is_some() {
         return fma_f32(o);
     }
-    // `mad_trunc_f32` flushes by itself, as these targets always do.
+    // `mad_trunc_f32` always flushes, as these targets do.
     o.ignore_word(Word::Ftz);
     let sat = o.has(Word::Sat);
     o.active3(move |a, b, c| sat_if(sat, sem::mad_trunc_f32(a, b, c)))
@@ -208,7 +192,7 @@ pub(super) fn fma(o: &Operands<'_>) -> Bound {
         F32 => fma_f32(o),
         F64 => rounded3_f64(o, sem::fma_f64),
         F16 | F16x2 => super::half::fma(o),
-        Bf16 | Bf16x2 => super::half::fma_brain(o),
+        Bf16 | Bf16x2 => super::half::fma_bf16(o),
         F32x2 => fma_x2(o),
     }
 }
@@ -219,7 +203,7 @@ pub(super) fn div_f32(o: &Operands<'_>) -> Bound {
     } else if o.has(Word::Full) {
         flushed2_f32(o, sem::div_full_f32)
     } else if o.has(Word::Ftz) {
-        // It flushes before it rounds.
+        // The division flushes before it rounds.
         rounded2_f32(o, sem::div_ftz_f32)
     } else {
         rounded2_f32(o, sem::div_f32)
@@ -264,7 +248,7 @@ pub(super) fn rcp(o: &Operands<'_>) -> Bound {
     }
 }
 
-/// `.approx.ftz.f64`: the meaning flushes by itself.
+/// `.approx.ftz.f64`: the function of `ptx-sem` flushes.
 fn gross_f64(o: &Operands<'_>, f: impl Fn(f64) -> f64 + Copy + Send + Sync + 'static) -> Bound {
     if o.has(Word::Ftz) { o.active1(f) } else { Err(Missing) }
 }
@@ -291,7 +275,7 @@ pub(super) fn rsqrt(o: &Operands<'_>) -> Bound {
     }
 }
 
-/// `sin`, `cos`, `lg2`, `ex2`, `rsqrt`: `.approx.f32`, of which `quick` computes all lanes unless it is uncertain.
+/// `sin`, `cos`, `lg2`, `ex2`, `rsqrt`: `.approx.f32`; `quick` computes all lanes unless it is uncertain.
 fn transcendental(
     o: &Operands<'_>,
     quick: impl Fn(f32) -> (f32, bool) + Copy + Send + Sync + 'static,
@@ -314,7 +298,7 @@ fn transcendental(
     })
 }
 
-/// A type that [`transcendental`] has.
+/// Checks that the type is one that [`transcendental`] supports.
 fn single(o: &Operands<'_>) -> Result<(), Missing> {
     by_type! { o.ty()?; F32 => Ok(()) }
 }
@@ -336,7 +320,7 @@ pub(super) fn lg2(o: &Operands<'_>) -> Bound {
 
 pub(super) fn ex2(o: &Operands<'_>) -> Bound {
     if o.ty()? != Ty::F32 {
-        return super::brain::ex2(o);
+        return super::cvt16::ex2(o);
     }
     single(o)?;
     transcendental(o, |a| (sem::ex2_approx_f32(a), true), sem::ex2_approx_f32)

@@ -1,22 +1,22 @@
-//! Which element of a matrix lies where in the registers of a warp (PTX ISA §9.7.13.3, §9.7.13.5).
+//! The place of each element of a matrix in the registers of a warp (PTX ISA §9.7.13.3, §9.7.13.5).
 //!
-//! Matrices are held by *lines*: rows of A, columns of B, rows of C and D. So the element of C or D at (m, n) needs line m of A
-//! and line n of B, and the elements of a line follow each other.
+//! Matrices are stored by *lines*: rows of A, columns of B, rows of C and D. So the element of C or D at (m,
+//! n) needs line m of A and line n of B, and the elements of a line are consecutive.
 //!
-//! Invariant: every element of a matrix has at least one place in the warp, and every place holds an element: what is scattered
-//! can be gathered again.
+//! Invariant: every element of a matrix has at least one place in the warp, and every place holds an element,
+//! so scattered elements can be gathered.
 //!
-//! The manual leaves the fragments of `wmma` open. Ours are made of the tiles that `mma` has for shapes with 16 rows, in all types
-//! and shapes alike, independent of the layout in memory; so they serve as fragments of those shapes too. Elements of less than
-//! 32 bits lie in a register from its low bits up.
+//! The manual leaves the fragments of `wmma` open. Ours consist of the tiles that `mma` has for shapes with
+//! 16 rows, in all types and shapes, independent of the layout in memory; so they can be used as fragments of
+//! those shapes too. Elements of less than 32 bits fill a register from its low bits up.
 
 use crate::lanes::{LANES, Lane};
 use ptx::isa::{Layout, MatrixShape};
 
-/// Elements that a matrix has at most (16×64).
+/// The most elements of a matrix (16×64).
 pub(super) const MOST: usize = 1024;
 
-/// Registers that a fragment has at most.
+/// The most registers of a fragment.
 pub(super) const REGISTERS: usize = 8;
 
 /// One of the three kinds of matrices.
@@ -42,19 +42,19 @@ impl Matrix {
     }
 }
 
-/// The places of the elements of one matrix, or of several of one shape.
+/// The places of the elements of one matrix, or of several matrices of one shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Fragment {
     /// Registers of each lane.
     registers: usize,
     /// Bits of an element.
     bits: u32,
-    /// The element at each place, by register, then lane, then place in the register.
+    /// The element at each place, ordered by register, then lane, then place in the register.
     elements: Vec<u16>,
 }
 
 impl Fragment {
-    /// Fills the places from `element(lane, e)`, for the e-th element of each lane.
+    /// Fills the places by `element(lane, e)`, for the e-th element of each lane.
     fn new(registers: usize, bits: u32, element: impl Fn(usize, usize) -> usize) -> Self {
         let each = (32 / bits) as usize;
         let mut elements = Vec::with_capacity(registers * LANES * each);
@@ -69,10 +69,10 @@ impl Fragment {
     /// A matrix of `lines` lines of `length` elements in tiles.
     ///
     /// # Shape
-    /// A tile has 8 lines; lane l holds some neighbouring elements of line l / 4, from (l mod 4) times their number on: as many as
-    /// fill a register, of an accumulator two. Tiles follow each other in the registers of each lane: those of A and of
-    /// accumulators from line to line first, those of B along the lines first. Where registers are left (`.f16` multiplicands of
-    /// `wmma` always have eight), the tiles are repeated.
+    /// A tile has 8 lines. Lane l holds consecutive elements of line l / 4, beginning at (l mod 4) times
+    /// their number: as many as fill a register; two for accumulators. The tiles are in successive registers:
+    /// for A and accumulators in the order of lines first, for B along the lines first. If registers remain
+    /// (`.f16` multiplicands of `wmma` always have eight), the tiles are repeated.
     pub(super) fn tiled(
         matrix: Matrix,
         (lines, length): (usize, usize),
@@ -91,13 +91,15 @@ impl Fragment {
         })
     }
 
-    /// The four matrices of `mma.m8n8k4`, one after another; accumulators have elements of 16 or 32 bits. `layout` is that of A or B.
+    /// The four matrices of `mma.m8n8k4`; accumulators have elements of 16 or 32 bits. `layout` is that of A
+    /// or B.
     ///
     /// # Shape
     /// Matrix q belongs to lanes 4q..4q+3 (low group) and 16+4q..16+4q+3 (high group).
     ///
     /// # Source
-    /// PTX ISA §9.7.13.5. For A by columns the text for lane 16 contradicts its table and the shape; the table holds.
+    /// PTX ISA §9.7.13.5. For A by columns the text for lane 16 contradicts the table and the shape; we
+    /// follow the table.
     pub(super) fn quads(matrix: Matrix, bits: u32, layout: Layout) -> Self {
         let high = |lane: usize| 4 * (lane / 16);
         let place = |lane: usize, (lines, length): (usize, usize), line: usize, at: usize| {
@@ -105,7 +107,7 @@ impl Fragment {
         };
         match matrix {
             Matrix::A | Matrix::B => {
-                // Lane i has line i whole where memory has it whole, else element i of four lines.
+                // If memory has line i whole, lane i has all of it; otherwise it has element i of four lines.
                 let whole = (matrix == Matrix::A) == (layout == Layout::Row);
                 Self::new(2, bits, |lane, e| {
                     let i = lane % 4;
@@ -128,7 +130,7 @@ impl Fragment {
         self.registers
     }
 
-    /// The elements, from the registers of the warp; `value` makes one of its bits.
+    /// Gathers the elements from the registers of the warp; `value` decodes their bits.
     pub(super) fn gather<T: Copy + Default>(
         &self,
         registers: &[Lane<u32>],
@@ -146,7 +148,7 @@ impl Fragment {
         all
     }
 
-    /// The registers of the warp, from the bits of the elements.
+    /// Scatters the bits of the elements to the registers of the warp.
     pub(super) fn scatter(&self, all: &[u32; MOST]) -> [Lane<u32>; REGISTERS] {
         let mut registers = [Lane::splat(0); REGISTERS];
         let each = (32 / self.bits) as usize;
@@ -164,7 +166,7 @@ impl Fragment {
 mod tests {
     use super::*;
 
-    /// Element e of a lane, as the pair (line, place in the line) of a matrix with lines of `length`.
+    /// Element e of a lane, as (line, place in the line) of a matrix with lines of `length`.
     fn of(fragment: &Fragment, length: usize, lane: usize, e: usize) -> (usize, usize) {
         let each = (32 / fragment.bits) as usize;
         let element = fragment.elements[(e / each * LANES + lane) * each + e % each];
@@ -205,7 +207,7 @@ mod tests {
         let a_col = Fragment::quads(Matrix::A, 16, col);
         let b_row = Fragment::quads(Matrix::B, 16, row);
         let b_col = Fragment::quads(Matrix::B, 16, col);
-        // (line, place): rows of A, columns of B; lines 8 to 15 are those of the second matrix.
+        // (line, place): rows of A, columns of B; lines 8 to 15 belong to the second matrix.
         assert_eq!([0, 1, 2, 3].map(|e| of(&a_row, 4, 18, e)), [(6, 0), (6, 1), (6, 2), (6, 3)]);
         assert_eq!([0, 1, 2, 3].map(|e| of(&a_col, 4, 18, e)), [(4, 2), (5, 2), (6, 2), (7, 2)]);
         assert_eq!([0, 1, 2, 3].map(|e| of(&b_row, 4, 18, e)), [(4, 2), (5, 2), (6, 2), (7, 2)]);

@@ -1,22 +1,23 @@
 //! Half precision and bfloat16, single and packed (PTX ISA §9.7.4).
 //!
-//! Invariant: as for single precision, `sat(ftz(f(ftz(a), ftz(b))))`, and `relu(ftz(...))`; the only rounding is to nearest. bfloat16
-//! knows neither `.ftz` nor `.sat`.
+//! Invariant: as for single precision, `sat(ftz(f(ftz(a), ftz(b))))`, and `relu(ftz(...))`; the only rounding
+//! is to nearest. bfloat16 has neither `.ftz` nor `.sat`.
 
 use super::operands::{Bound, Operands};
 use super::{Missing, by_type};
 use ptx::isa::Word;
 use ptx_sem::{self as sem, Rnd};
 
-/// Whether there is `.ftz`, and `.sat`.
+/// Whether the instruction has `.ftz`, and `.sat`.
 fn words(o: &Operands<'_>) -> Result<(bool, bool), Missing> {
-    if super::float::rnd(o)? != Rnd::Rn {
+    if super::rounding::rnd(o)? != Rnd::Rn {
         return Err(Missing);
     }
     Ok((o.has(Word::Ftz), o.has(Word::Sat)))
 }
 
-/// Binds a composition, a step of its own per combination of `.ftz` and `.sat`, so that it vectorises.
+/// Binds a composition, with a separate step for each combination of `.ftz` and `.sat`, so that it
+/// vectorises.
 macro_rules! adjusted {
     ($o:ident.$lift:ident $f:ident($($a:ident),+) $ftz:path, $sat:path) => {
         match words($o)? {
@@ -54,7 +55,7 @@ shapes! {
     one_x2 two_x2 three_x2 u32, sem::ftz_f16x2, sem::sat_f16x2;
 }
 
-/// `fma` of half precision: `.relu` in place of `.sat`, or neither.
+/// `fma` of half precision, with `.relu` or `.sat` or neither.
 pub(super) fn fma(o: &Operands<'_>) -> Bound {
     let (relu, ty) = (o.has(Word::Relu), o.ty()?);
     if !relu {
@@ -78,7 +79,7 @@ pub(super) fn fma(o: &Operands<'_>) -> Bound {
 }
 
 /// `fma` of bfloat16.
-pub(super) fn fma_brain(o: &Operands<'_>) -> Bound {
+pub(super) fn fma_bf16(o: &Operands<'_>) -> Bound {
     let (relu, ty) = (o.has(Word::Relu), o.ty()?);
     nearest(o)?;
     match relu {
@@ -90,13 +91,13 @@ pub(super) fn fma_brain(o: &Operands<'_>) -> Bound {
     }
 }
 
-/// Asks for the only rounding.
+/// Checks that the rounding is to nearest.
 fn nearest(o: &Operands<'_>) -> Result<(), Missing> {
-    if super::float::rnd(o)? == Rnd::Rn { Ok(()) } else { Err(Missing) }
+    if super::rounding::rnd(o)? == Rnd::Rn { Ok(()) } else { Err(Missing) }
 }
 
 /// An instruction of bfloat16 with two operands.
-pub(super) fn brain_two<T: crate::lift::Value>(
+pub(super) fn bf16_two<T: crate::lift::Value>(
     o: &Operands<'_>,
     f: impl Fn(T, T) -> T + Copy + Send + Sync + 'static,
 ) -> Bound {
@@ -104,8 +105,9 @@ pub(super) fn brain_two<T: crate::lift::Value>(
     o.wide2(f)
 }
 
-/// Binds `min` or `max`, given its meanings without modifiers, with `.NaN`, with `.xorsign.abs` and with both; then `.ftz`, where the
-/// format has it. Each is a step of its own, so that it vectorises.
+/// Binds `min` or `max`, from the functions without modifiers, with `.NaN`, with `.xorsign.abs` and with
+/// both; then applies `.ftz` if the format has it. Each combination is a separate step, so that it
+/// vectorises.
 macro_rules! extremum {
     ($o:expr; $plain:path, $nan:path, $signed:path, $signed_nan:path $(; $ftz:path)?) => {{
         let o: &Operands<'_> = $o;

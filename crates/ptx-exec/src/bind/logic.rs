@@ -1,6 +1,6 @@
 //! Logic, shifts and byte permutation (PTX ISA §9.7.7, §9.7.8.6).
 //!
-//! Invariant: predicates are combined as masks, all lanes at once: a mask is 32 predicates, so the bitwise meaning serves.
+//! Invariant: predicates are combined as masks, all lanes at once, by the bitwise function.
 
 use super::operands::{Bound, Operands};
 use super::{Missing, by_type};
@@ -71,7 +71,7 @@ pub(super) fn lop3(o: &Operands<'_>) -> Bound {
     by_type! { o.ty()?; B32 => o.lift3(move |a, b, c| sem::lop3_b32(a, b, c, lut)) }
 }
 
-/// `lop3.BoolOp`: whether any bit of the result is set, combined with a predicate.
+/// `lop3.BoolOp`: whether the result is not zero, combined with a predicate.
 fn lop3_bool(o: &Operands<'_>, lut: u8) -> Bound {
     let combine = o.ask(Slot::BoolOp, |w| matches!(w, Word::Or | Word::And), |mods| mods.bool_op())?;
     let (a, b, c, q) = (o.src::<u32>(0)?, o.src::<u32>(1)?, o.src::<u32>(2)?, o.pred(4)?);
@@ -127,7 +127,7 @@ pub(super) fn shr(o: &Operands<'_>) -> Bound {
     }
 }
 
-/// A shift; by an immediate it is a step of its own, since a shift by one amount in all lanes vectorises on every host.
+/// A shift. A shift by an immediate is a separate step, because a uniform amount vectorises on every host.
 fn shift<T: lift::Value>(o: &Operands<'_>, f: impl Fn(T, u32) -> T + Copy + Send + Sync + 'static) -> Bound {
     if let Src::Imm(amount) = o.src_at(1)? {
         let amount = *amount as u32;

@@ -1,26 +1,27 @@
-//! Matrix products of a warp: `wmma`, `mma` (PTX ISA §9.7.13). Those of double precision are [`super::double`]'s, the moves of
-//! matrices [`super::rows`]'.
+//! Matrix products of a warp: `wmma`, `mma` (PTX ISA §9.7.13). Double precision is in [`super::matrix_f64`],
+//! loads and stores of 8x8 matrices are in [`super::ldmatrix`].
 //!
-//! Invariant: all 32 lanes act, or the warp traps: a warp with lanes that have exited or never existed, or whose lanes disagree
-//! about an address or stride, has no defined result. A load or store touches memory in one access, of which all lanes succeed
-//! or none does anything.
+//! Invariant: all 32 lanes act, or the warp traps. A warp with lanes that have exited or do not exist, or
+//! whose lanes disagree about an address or stride, has no defined result. A load or store accesses memory in
+//! one access: all lanes succeed, or none has an effect.
 //!
-//! Where elements lie is [`super::fragment`]'s; what an element of the result is, `ptx_sem`'s.
+//! The places of elements are in [`super::fragment`]; the arithmetic is in `ptx_sem`.
 
+use super::access::space_of;
 use super::fragment::{Fragment, MOST, Matrix, REGISTERS};
-use super::memory::space_of;
+use super::matrix_operands::{layout, shape, uniform, whole_warp};
 use super::operands::{Bound, Operands};
 use super::sparse::{STORED, Sparse};
-use super::{Missing, double, rows};
-use crate::bound::{Exec, Stepped};
-use crate::lanes::{FULL, LANES, Lane, LaneMask, Registers};
+use super::{Missing, ldmatrix, matrix_f64};
+use crate::bound::Exec;
+use crate::lanes::{FULL, LANES, Lane, Registers};
 use crate::lift::{Address, Inputs, Operand, Target};
 use crate::trap::{Fault, FaultAccess, FaultKind};
 use ptx::ir::Src;
 use ptx::isa::{Layout, MatrixShape, Op, Sem, Slot, Space, Ty, Word, form};
 use ptx_sem as sem;
 
-/// Whether instructions of this meaning are bound here.
+/// Whether this module binds instructions with this operation.
 pub(super) fn is_matrix(op: Op) -> bool {
     matches!(
         op,
@@ -44,62 +45,32 @@ pub(super) fn matrix(o: &Operands<'_>) -> Bound {
         o.look(|_, word| matches!(word, Word::Mma | Word::Xor | Word::And | Word::Popc));
         multiply(o)
     } else if op == Op::Ldmatrix {
-        rows::load(o)
+        ldmatrix::load(o)
     } else if op == Op::Stmatrix {
-        rows::store(o)
+        ldmatrix::store(o)
     } else if op == Op::Movmatrix {
-        rows::transpose(o)
+        ldmatrix::transpose(o)
     } else {
         Err(Missing)
     }
 }
 
-/// The step of an instruction of `.f64`.
+/// The step of an instruction with `.f64`.
 fn in_double(o: &Operands<'_>) -> Bound {
     o.look(|slot, word| {
         matches!(slot, Slot::Type | Slot::Dtype | Slot::Atype | Slot::Btype | Slot::Ctype)
             || word == Word::Mma
     });
     if o.inst.op == Op::WmmaLoad {
-        double::load(o)
+        matrix_f64::load(o)
     } else if o.inst.op == Op::WmmaStore {
-        double::store(o)
+        matrix_f64::store(o)
     } else {
-        double::multiply(o)
+        matrix_f64::multiply(o)
     }
 }
 
-/// Refuses a warp that is not whole.
-pub(super) fn whole_warp(mask: LaneMask) -> Stepped {
-    if mask == FULL {
-        return Ok(());
-    }
-    let why = format!("all 32 lanes must execute it, but lanes {:#010x} have exited or do not exist", !mask);
-    Err(Fault::new(FaultKind::BadAligned(why), mask.trailing_zeros() as usize))
-}
-
-/// The value that all lanes give.
-pub(super) fn uniform<T: PartialEq>(value: impl Fn(usize) -> T, what: &str) -> Result<T, Box<Fault>> {
-    let first = value(0);
-    match (1..LANES).find(|lane| value(*lane) != first) {
-        None => Ok(first),
-        Some(lane) => {
-            let why = format!("lanes 0 and {lane} give different {what}");
-            Err(Fault::new(FaultKind::BadAligned(why), lane))
-        }
-    }
-}
-
-pub(super) fn shape(o: &Operands<'_>) -> Result<MatrixShape, Missing> {
-    o.ask(Slot::Shape, |word| MatrixShape::from_word(word).is_some(), |mods| mods.shape())
-}
-
-pub(super) fn layout(o: &Operands<'_>, slot: Slot) -> Result<Layout, Missing> {
-    o.look(|s, _| s == slot);
-    o.mods().layout(slot).ok_or(Missing)
-}
-
-/// Bits of what fragments and products take as an element: 32 bits of `.b1` at once.
+/// Bits of an element of fragments and products; for `.b1` this is a word of 32.
 fn element_bits(ty: Ty) -> Result<u32, Missing> {
     super::by_type! { ty;
         B1 | F32 | S32 | Tf32 => Ok(32),
@@ -115,7 +86,7 @@ fn lines(matrix: Matrix, shape: MatrixShape, ty: Ty) -> (usize, usize) {
     (lines, if ty == Ty::B1 { length / 32 } else { length })
 }
 
-/// The fragment of a matrix in tiles, and its registers as the table has them.
+/// The fragment of a matrix in tiles; its register count must be that of the table.
 fn tiled(
     o: &Operands<'_>,
     name: char,
@@ -135,31 +106,31 @@ fn tiled(
     Ok(Fragment::tiled(matrix, (lines, length), bits, registers))
 }
 
-/// What CUDA's `load_matrix_sync` asks of the distance of rows: a multiple of 8 halves, of 4 floats.
+/// The alignment of rows that CUDA's `load_matrix_sync` requires in bytes: 8 halves, or 4 floats.
 const STRIDE_BYTES: u64 = 16;
 
-/// Where a matrix lies in memory, but for its address.
+/// The memory layout of a matrix, without its address.
 struct Stored {
     space: Space,
     address: Address,
-    /// In elements of the type.
+    /// Distance of rows, in elements of the type.
     stride: Operand<u32>,
     /// Bits of an element of the type.
     bits: u32,
-    /// Bytes of each lane's chunk: the matrix in the order of memory, cut in 32.
+    /// Bytes per lane: the matrix in memory order, divided into 32 chunks.
     chunk: u64,
-    /// Chunks in a row (or column, as the layout is).
+    /// Chunks per row, or per column in column order.
     chunks: u64,
-    /// What the addresses of rows must be multiples of.
+    /// The alignment of the addresses of rows.
     align: u64,
-    /// The index of each element, in the order of memory.
+    /// The index of each element, in memory order.
     order: Vec<u16>,
-    /// Bits of such an element.
+    /// Bits of an element of the fragment.
     element_bits: u32,
 }
 
 impl Stored {
-    /// The matrix of a load or store; the stride is source `stride`, the address source 0.
+    /// The layout for a load or store; the stride is source `stride`, the address is source 0.
     fn new(
         o: &Operands<'_>,
         matrix: Matrix,
@@ -192,8 +163,9 @@ impl Stored {
             bits,
             chunk,
             chunks: row_bytes / chunk,
-            // The size of the fragment, but no more than CUDA asks of the leading dimension: 16 bytes. Where the manual's default stride
-            // breaks its own rule (rows of eight `.f16`), the row's.
+            // The size of the fragment, but no more than the 16 bytes that CUDA requires of the leading
+            // dimension. If the manual's default stride violates its own rule (rows of eight `.f16`), the
+            // size of a row.
             align: (registers as u64 * 4).min(row_bytes).min(STRIDE_BYTES),
             order: (0..rows * row).map(|i| index(i) as u16).collect(),
             element_bits,
@@ -225,7 +197,7 @@ impl Stored {
         })))
     }
 
-    /// Calls `f` with the index of each element, and its lane, word and shift in the chunks.
+    /// Calls `f` with the index of each element, and with its lane, word and shift in the chunks.
     fn each(&self, mut f: impl FnMut(usize, usize, usize, u32)) {
         let per_chunk = self.chunk as usize * 8 / self.element_bits as usize;
         let per_word = 32 / self.element_bits as usize;
@@ -259,7 +231,7 @@ fn wmma_load(o: &Operands<'_>) -> Bound {
     }
 }
 
-/// Loads chunks of `PIECES` accesses of `N` words, each aligned to its size: at most [`STRIDE_BYTES`].
+/// Loads chunks by `PIECES` accesses of `N` words, each aligned to its size: at most [`STRIDE_BYTES`].
 fn load<const N: usize, const PIECES: usize>(o: &Operands<'_>, fragment: Fragment, stored: Stored) -> Bound {
     let targets = targets(o, fragment.registers())?;
     Ok(Box::new(move |exec: &mut Exec<'_>| {
@@ -303,7 +275,7 @@ fn piece_of<const N: usize>(chunks: &Lane<u64>, piece: usize) -> Lane<u64> {
     Lane(chunks.0.map(|chunk| chunk.wrapping_add((piece * N * size_of::<u32>()) as u64)))
 }
 
-/// As [`load`]. Where a chunk has several pieces, all are looked at before one is written.
+/// As [`load`]. If a chunk has several pieces, all are checked before any is written.
 fn store<const N: usize, const PIECES: usize>(o: &Operands<'_>, fragment: Fragment, stored: Stored) -> Bound {
     let sources = sources(o, 1, fragment.registers())?;
     Ok(Box::new(move |exec: &mut Exec<'_>| {
@@ -354,7 +326,7 @@ fn write(targets: &[Target<u32>], regs: &mut Registers, values: &[Lane<u32>; REG
 struct Product {
     /// How many products the warp computes at once.
     count: usize,
-    /// Lines of A, of B, and their length.
+    /// Lines of A, lines of B, and their length.
     m: usize,
     n: usize,
     k: usize,
@@ -362,11 +334,11 @@ struct Product {
     b: Fragment,
     c: Fragment,
     d: Fragment,
-    /// Where half of A is there.
+    /// The metadata, if A is sparse.
     sparse: Option<Sparse>,
 }
 
-/// The types of a product: D, A (B has the same), C.
+/// The types of a product: D; A and B; C.
 struct Types {
     d: Ty,
     a: Ty,
@@ -379,7 +351,7 @@ fn multiply(o: &Operands<'_>) -> Bound {
     let types = Types { d: ty(Slot::Dtype)?, a: ty(Slot::Atype)?, c: ty(Slot::Ctype)? };
     let b_type = ty(Slot::Btype)?;
     let shape = shape(o)?;
-    // The fragments of `wmma` do not depend on layouts; those of `mma` with 16 rows have but one.
+    // The fragments of `wmma` do not depend on layouts; those of `mma` with 16 rows have a single layout.
     let (alayout, blayout) = (layout(o, Slot::Alayout)?, layout(o, Slot::Blayout)?);
     let quads = shape == MatrixShape { m: 8, n: 8, k: 4 };
     let sparse = o.mods().get(Slot::Mode).is_some();
@@ -430,14 +402,14 @@ fn multiply(o: &Operands<'_>) -> Bound {
     }
     super::by_type! { types.a;
         F16 => multiply_f16(o, product, &types, clamp),
-        // A `.bf16` is the upper half of a single, and of a `.tf32` the lower bits do not count.
+        // A `.bf16` is the upper half of an `.f32`; of a `.tf32` the low bits are ignored.
         Bf16 => multiply_f32(o, product, &types, |bits| f32::from_bits(bits << 16)),
         Tf32 => multiply_f32(o, product, &types, |bits| f32::from_bits(bits & 0xffff_e000)),
         B1 => multiply_b1(o, product, &types, clamp),
     }
 }
 
-/// What makes a number of its eight bits.
+/// The function that decodes an 8-bit float.
 fn eight_bits(ty: Ty) -> Option<fn(u32) -> f32> {
     let made: Result<fn(u32) -> f32, Missing> = super::by_type! { ty;
         E4m3 => Ok((|bits| sem::f32_of_e4m3(bits as u8)) as fn(u32) -> f32),
@@ -462,7 +434,7 @@ fn multiply_eight(
     }
 }
 
-/// What makes an integer element of its bits.
+/// The function that decodes an integer element.
 fn integer(ty: Ty) -> Option<fn(u32) -> i32> {
     let made: Result<fn(u32) -> i32, Missing> = super::by_type! { ty;
         S8 => Ok((|bits| i32::from(bits as u8 as i8)) as fn(u32) -> i32),
@@ -520,7 +492,7 @@ fn multiply_int(
 }
 
 fn multiply_b1(o: &Operands<'_>, product: Product, types: &Types, clamp: bool) -> Bound {
-    // `wmma.mma.xor.popc` has literal words, `mma` a slot.
+    // `wmma.mma.xor.popc` has literal words, `mma` has a slot.
     o.look(|slot, _| slot == Slot::Op);
     let is = |word: Word| o.has(word) || o.mods().get(Slot::Op) == Some(word);
     let popc = o.has(Word::Popc) && !clamp && (types.d, types.c) == (Ty::S32, Ty::S32);
@@ -534,12 +506,13 @@ fn multiply_b1(o: &Operands<'_>, product: Product, types: &Types, clamp: bool) -
     }
 }
 
-/// The elements of a column that meet those of a sparse row.
+/// The elements of a column at the columns of a sparse row.
 fn picked<T: Copy + Default>(column: &[T], columns: &[u8; STORED]) -> [T; STORED] {
     std::array::from_fn(|at| column.get(usize::from(columns[at])).copied().unwrap_or_default())
 }
 
-/// The step that computes every element of D by `f(c, row of A, column of B)`; the values make elements of A and of B of their bits.
+/// The step that computes each element of D by `f(c, row of A, column of B)`; `values` decode the elements of
+/// A and of B.
 fn step<T: Copy + Default>(
     o: &Operands<'_>,
     product: Product,

@@ -1,86 +1,33 @@
 //! Loads, stores and prefetches (PTX ISA §9.7.8.7 to §9.7.8.11).
 //!
-//! Invariant: the access has the type's width, whatever the register's; registers wider than the type are filled and cut as §9.4.1
-//! says. All lanes of an access succeed, or none has done anything.
+//! Invariant: an access has the width of the instruction's type, independent of the register's width.
+//! Registers wider than the type are extended and truncated as in §9.4.1. All lanes of an access succeed, or
+//! none has an effect.
 //!
-//! Cache operators do not change results. A scope is not narrowed: orderings hold for all threads of the machine.
+//! Cache operators do not change results. Scopes are ignored: orderings apply to all threads of the machine.
 
+use super::access::{Stored, elements, policy, read_cells, sem_of, space_of};
 use super::operands::{Bound, Operands};
-use super::{Missing, wide};
+use super::{Missing, b128};
 use crate::bound::{Exec, StepFn};
 use crate::lanes::{LANES, Lane, Registers};
-use crate::lift::{Address, Inputs, Operand, Slot as RegSlot, Target, Value};
-use crate::mem::{Addresses, Cell};
-use ptx::ir::{Addr, Base, RegClass, Src};
+use crate::lift::{Address, Inputs, Operand, Slot as RegSlot, Target};
+use crate::mem::Addresses;
+use ptx::ir::RegClass;
 use ptx::isa::{Sem, Slot, Space, Ty, Word};
 
-/// A value as it lies in memory.
-pub(super) trait Stored: Value {
-    /// The memory cell that holds it.
-    type Cell: Cell + Default;
-    /// From its cell.
-    fn of_cell(cell: Self::Cell) -> Self;
-    /// The cell that its slot holds.
-    fn cell(slot: Self::Slot) -> Self::Cell;
-}
-
-macro_rules! stored {
-    ($($ty:ty, $cell:ty;)+) => {$(
-        impl Stored for $ty {
-            type Cell = $cell;
-            #[inline(always)]
-            fn of_cell(cell: $cell) -> Self {
-                cell as $ty
-            }
-            #[inline(always)]
-            fn cell(slot: Self::Slot) -> $cell {
-                slot as $cell
-            }
-        }
-    )+};
-}
-stored! {
-    u8, u8; i8, u8; u16, u16; i16, u16; u32, u32; i32, u32; u64, u64; i64, u64;
-}
-
-/// How an access is made, besides its type: space and ordering.
+/// The state space and ordering of an access.
 #[derive(Clone, Copy)]
 struct Access {
     space: Space,
     sem: Sem,
 }
 
-/// The space of an access. One that names its base without a space is in the base's; the frame of an activation is local.
-pub(super) fn space_of(o: &Operands<'_>, address: usize) -> Space {
-    o.look(|slot, word| {
-        slot == Slot::Ss
-            || slot == Slot::Flag && matches!(word, Word::Global | Word::Shared | Word::Local | Word::Param)
-    });
-    let said = o.mods().space();
-    match o.inst.srcs.get(address) {
-        Some(Src::Addr(Addr { base: Base::Frame, .. })) => Space::Local,
-        Some(Src::Addr(Addr { base: Base::KernelParam, .. })) => Space::Param,
-        Some(Src::Addr(Addr { base: Base::Var(var), .. })) if said == Space::Generic => {
-            o.binding.program.variables.get(var.0 as usize).map_or(said, |variable| variable.space)
-        }
-        _ => said,
-    }
-}
-
-/// The ordering of an access, its scope seen.
-pub(super) fn sem_of(o: &Operands<'_>) -> Sem {
-    let sems =
-        [Word::Weak, Word::Volatile, Word::Relaxed, Word::Acquire, Word::Release, Word::AcqRel, Word::Sc];
-    o.look(|slot, word| slot == Slot::Sem || slot == Slot::Flag && sems.contains(&word));
-    o.ignore(Slot::Scope);
-    o.mods().sem()
-}
-
 fn access(o: &Operands<'_>) -> Result<(Access, Ty, usize), Missing> {
     let access = Access { space: space_of(o, 0), sem: sem_of(o) };
     o.look(|slot, _| matches!(slot, Slot::Cop | Slot::Evict | Slot::Evict2 | Slot::Fetch));
     o.ignore_word(Word::L2CacheHint);
-    // Every access is made once.
+    // Accesses are never combined or repeated, so `.mmio` has no effect.
     o.ignore_word(Word::Mmio);
     o.ignore_word(Word::Sys);
     o.look(|_, word| matches!(word, Word::V2 | Word::V4 | Word::V8));
@@ -102,19 +49,19 @@ pub(super) fn ld(o: &Operands<'_>) -> Bound {
 }
 
 pub(super) fn ld_nc(o: &Operands<'_>) -> Bound {
-    // Nothing writes the data while the kernel runs, so an ordinary load sees the same.
+    // The data does not change while the kernel runs, so an ordinary load has the same result.
     o.ignore_word(Word::Nc);
     ld(o)
 }
 
 pub(super) fn ldu(o: &Operands<'_>) -> Bound {
-    // The address is promised to be uniform and the data read-only; an ordinary load needs neither.
+    // An ordinary load does not need the promises of `ldu`: uniform address, read-only data.
     ld(o)
 }
 
-/// 128 bits: two words, which nothing else sees apart where the access is ordered.
+/// A load of 128 bits as two words; if it is ordered, the two words are one atomic access.
 fn load_pair(o: &Operands<'_>, access: Access) -> Bound {
-    if access.sem == Sem::Weak { load::<u64, 2>(o, access) } else { wide::load(o, access.space, access.sem) }
+    if access.sem == Sem::Weak { load::<u64, 2>(o, access) } else { b128::load(o, access.space, access.sem) }
 }
 
 fn load_any<V: Stored>(o: &Operands<'_>, access: Access, count: usize) -> Bound {
@@ -127,7 +74,7 @@ fn load_any<V: Stored>(o: &Operands<'_>, access: Access, count: usize) -> Bound 
     }
 }
 
-/// A word into a register of its width: no copy in between.
+/// Loads a word into a register of its width without a copy.
 fn load_word(address: Address, target: usize, access: Access) -> StepFn {
     Box::new(move |exec: &mut Exec<'_>| {
         let Exec { mask, regs, warp, mem, frame, .. } = exec;
@@ -206,10 +153,10 @@ pub(super) fn st(o: &Operands<'_>) -> Bound {
         (32, 4) => store::<u32, 4>(o, access),
         (64, 1) => store::<u64, 1>(o, access),
         (64, 2) => store::<u64, 2>(o, access),
-        (32, 8) => wide::store_chosen::<u32, 8>(o, access.space, access.sem),
-        (64, 4) => wide::store_chosen::<u64, 4>(o, access.space, access.sem),
+        (32, 8) => b128::store_chosen::<u32, 8>(o, access.space, access.sem),
+        (64, 4) => b128::store_chosen::<u64, 4>(o, access.space, access.sem),
         (128, 1) if access.sem == Sem::Weak => store::<u64, 2>(o, access),
-        (128, 1) => wide::store(o, access.space, access.sem),
+        (128, 1) => b128::store(o, access.space, access.sem),
         _ => Err(Missing),
     }
 }
@@ -231,37 +178,12 @@ fn store<V: Stored, const N: usize>(o: &Operands<'_>, access: Access) -> Bound {
     }))
 }
 
-#[inline(always)]
-pub(super) fn read_cells<V: Stored>(value: &Operand<V::Slot>, inputs: Inputs<'_>, cells: &mut Lane<V::Cell>) {
-    let mut scratch = None;
-    let value = value.read(inputs, &mut scratch);
-    for lane in 0..LANES {
-        cells.0[lane] = V::cell(value.0[lane]);
-    }
-}
-
-/// `N` operands, made one after another.
-pub(super) fn elements<T, const N: usize>(
-    make: impl Fn(usize) -> Result<T, Missing>,
-) -> Result<[T; N], Missing> {
-    let all = (0..N).map(make).collect::<Result<Vec<T>, Missing>>()?;
-    all.try_into().map_err(|_| Missing)
-}
-
-/// Looks at the cache policy behind the other operands, which changes nothing.
-pub(super) fn policy(o: &Operands<'_>, at: usize) -> Result<(), Missing> {
-    if o.mods().has(Word::L2CacheHint) {
-        o.src_at(at)?;
-    }
-    Ok(())
-}
-
 pub(super) fn prefetch(o: &Operands<'_>) -> Bound {
     o.look(|slot, word| {
         matches!(slot, Slot::Ss | Slot::Level | Slot::Evict)
             || matches!(word, Word::L1 | Word::L2 | Word::Global)
     });
     o.address(0)?;
-    // There is no cache to bring a line to; an address that nothing lies at is no fault either.
+    // There is no cache. A prefetch of an invalid address is not a fault.
     Ok(super::no_effect())
 }

@@ -1,9 +1,10 @@
 //! Fences and the miscellaneous instructions (PTX ISA §9.7.12.3, §9.7.17).
 //!
-//! Choice where the manual leaves it open: `brkpt` suspends execution for a debugger; there is none, so it does nothing.
+//! Choice where the manual is silent: `brkpt` suspends execution for a debugger. There is none, so it has no
+//! effect.
 
 use super::Missing;
-use super::memory::sem_of;
+use super::access::sem_of;
 use super::operands::{Bound, Operands};
 use crate::bound::Exec;
 use crate::lanes::lanes_of;
@@ -14,7 +15,7 @@ use ptx::isa::{Slot, Ty, Word};
 
 pub(super) fn fence(o: &Operands<'_>) -> Bound {
     let sem = sem_of(o);
-    // Every access goes to the memory itself, by whatever path.
+    // Every proxy accesses the memory itself.
     o.look(|slot, word| {
         slot == Slot::Ss
             || matches!(
@@ -37,7 +38,7 @@ pub(super) fn fence(o: &Operands<'_>) -> Bound {
     }))
 }
 
-/// `trap`: the fault of the first lane that executes it.
+/// `trap`: a fault of the first lane that executes it.
 pub(super) fn fault(kind: FaultKind) -> Bound {
     Ok(Box::new(move |exec: &mut Exec<'_>| match lanes_of(exec.mask).next() {
         Some(lane) => Err(Fault::new(kind.clone(), lane)),
@@ -45,7 +46,8 @@ pub(super) fn fault(kind: FaultKind) -> Bound {
     }))
 }
 
-/// `pmevent`: triggers one event, or with `.mask` each whose bit is set; once for the lanes of a warp that execute it together.
+/// `pmevent`: triggers one event, or with `.mask` each event whose bit is set; once for the lanes of a warp
+/// that execute it together.
 pub(super) fn pmevent(o: &Operands<'_>) -> Bound {
     let Src::Imm(bits) = o.src_at(0)? else { return Err(Missing) };
     let events = match o.has(Word::Mask) {
@@ -60,7 +62,7 @@ pub(super) fn pmevent(o: &Operands<'_>) -> Bound {
     }))
 }
 
-/// `nanosleep`: the warp sleeps as long as the lane that asks for most; PTX allows up to twice the time.
+/// `nanosleep`: the warp sleeps for the longest time that a lane requests; PTX allows up to twice the time.
 pub(super) fn nanosleep(o: &Operands<'_>) -> Bound {
     if o.ty()? != Ty::U32 {
         return Err(Missing);

@@ -1,31 +1,37 @@
-//! From a Program to bound code: every instruction becomes a step, every terminator what the interpreter needs of it.
+//! From a `Program` to bound code: each instruction becomes a step, each terminator becomes the data that the
+//! interpreter needs for it.
 //!
-//! Invariants: the match on `Op` is exhaustive, so a new instruction is a compile error here until someone decides; an
-//! instruction of which any word or operand was not understood is [`Unimplemented`], never run without it
-//! (`Operands::finish`). No table says what is supported: [`supported`] binds an instruction of the form and sees.
+//! Invariants: the match on `Op` is exhaustive, so a new instruction is a compile error here. An instruction
+//! with a word or operand that was not interpreted is [`Unimplemented`]; it is never executed without it
+//! (`Operands::finish`). No table lists the supported forms: [`supported`] binds an instruction of the form
+//! and checks the result.
 //!
-//! What it does not do: no positions, no waiting; these are the interpreter's. No addresses: the [`Layout`] has them.
+//! Positions and waiting belong to the interpreter; addresses belong to the [`Layout`].
 #![deny(clippy::wildcard_enum_match_arm)]
 
+mod access;
 mod arith;
 mod asynchronous;
 mod atom;
+mod b128;
 mod barrier;
-mod brain;
 mod compare;
 mod cvt;
-mod double;
+mod cvt16;
 mod float;
 mod fragment;
 mod half;
+mod ldmatrix;
 mod logic;
 mod matrix;
+mod matrix_f64;
+mod matrix_operands;
 mod memory;
 mod misc;
 mod mov;
 mod opaque;
 mod operands;
-mod rows;
+mod rounding;
 mod sparse;
 mod sreg;
 mod surface;
@@ -35,7 +41,6 @@ mod tests;
 mod texture;
 mod video;
 mod warp;
-mod wide;
 
 use crate::bound::{self, Code, Step, StepFn, Term, Value32};
 use crate::layout::Layout;
@@ -48,7 +53,7 @@ use ptx::ir::{Base, Callee, Inst, Program, RegClass, Src, Terminator};
 use ptx::isa::{Class, Mods, Op, RowId, Ty};
 use ptx_sem::{VideoLanes, VideoScalarOp, VideoSimdOp};
 
-/// Chooses by type; a type that is not listed is not bound.
+/// Selects by type; types that are not listed are not bound.
 macro_rules! by_type {
     ($ty:expr; $($($name:ident)|+ => $then:expr),+ $(,)?) => {
         'by_type: {
@@ -63,16 +68,16 @@ macro_rules! by_type {
 }
 use by_type;
 
-/// The news that a form is not bound. Where it is made, the instruction is known to the caller.
+/// The error of a form that is not bound. The caller knows the instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Missing;
 
 /// An instruction that ptxvm understands but cannot execute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unimplemented {
-    /// The instruction with its modifiers, or what is missing in prose.
+    /// The instruction with its modifiers, or a description of the missing part.
     pub name: String,
-    /// The function it stands in.
+    /// The function that contains it.
     pub function: String,
     /// Its place.
     pub span: Span,
@@ -86,15 +91,15 @@ impl std::fmt::Display for Unimplemented {
     }
 }
 
-/// What an instruction is bound for.
+/// The context of a binding.
 struct Binding<'a> {
     program: &'a Program,
     layout: &'a Layout,
-    /// The kernel, where it is known: whose parameters they are.
+    /// The kernel whose parameters are accessed, if known.
     kernel: Option<FuncId>,
 }
 
-/// Binds everything that a kernel can reach.
+/// Binds all code that a kernel can reach.
 ///
 /// # Errors
 /// The first instruction that is not implemented.
@@ -128,7 +133,7 @@ pub fn check_supported(program: &Program) -> Vec<Unimplemented> {
     all
 }
 
-/// How much of a row is bound.
+/// How many spellings of a row are bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Support {
     /// Every spelling of its modifiers.
@@ -139,7 +144,7 @@ pub enum Support {
     None,
 }
 
-/// How much of a row is bound, found out by binding an instruction of every spelling.
+/// Tests how many spellings of a row are bound, by binding an instruction of each.
 pub fn support(row: RowId) -> Support {
     let all = row.spellings();
     match all.iter().filter(|mods| supported(row, mods)).count() {
@@ -149,18 +154,19 @@ pub fn support(row: RowId) -> Support {
     }
 }
 
-/// Whether an instruction of this row with these modifiers is bound, found out by binding one.
+/// Whether an instruction of this row with these modifiers is bound, tested by binding one.
 pub fn supported(row: RowId, mods: &Mods) -> bool {
     synthesise::is_bound(row, mods)
 }
 
-/// An instruction of this row with these modifiers, with every optional operand, and registers wherever a register may stand
-/// (numbered from 0 in each class, destinations first); `None` for those that control flow is made of.
+/// An instruction of this row with these modifiers, with every optional operand, and with registers wherever
+/// the row allows them, numbered from 0 in each class, destinations first. `None` for control flow.
 pub fn sample(row: RowId, mods: &Mods) -> Option<Inst> {
     synthesise::instruction(row, mods).ok()
 }
 
-/// The step of an instruction that stands alone: without variables, and for `sm_70`; `None` if it is not bound or ends a block.
+/// The step of an isolated instruction without variables, for `sm_70`. `None` if it is not bound or ends a
+/// block.
 pub fn lone_step(inst: &Inst) -> Option<StepFn> {
     let (program, layout) = (synthesise::empty_program(), Layout::default());
     let binding = Binding { program: &program, layout: &layout, kernel: None };
@@ -170,7 +176,7 @@ pub fn lone_step(inst: &Inst) -> Option<StepFn> {
 impl Binding<'_> {
     fn function(&self, function: &ptx::ir::Function) -> Result<bound::Function, Unimplemented> {
         let block = |block: &ptx::ir::Block| {
-            // The terminator is behind them all.
+            // Each instruction is followed by the rest of the block, including the terminator.
             let behind = (1..=block.insts.len() as u64).rev();
             let steps = block.insts.iter().zip(behind);
             let steps = steps.map(|(inst, behind)| self.step(function, inst, behind));
@@ -195,9 +201,10 @@ impl Binding<'_> {
         })
     }
 
-    /// The step of an instruction with so many behind it in its block.
+    /// The step of an instruction; `behind` is the number of instructions after it in its block.
     fn step(&self, function: &ptx::ir::Function, inst: &Inst, behind: u64) -> Result<Step, Unimplemented> {
-        // What single precision does in the halves of 64-bit registers, only such a device can say; moving them is no arithmetic.
+        // Under `.map_f64_to_f32` only old devices define how a 64-bit register holds an `.f32`, so arithmetic is
+        // refused; a move does not depend on it.
         let arithmetic = inst.row.row().class == Class::Lane && inst.op != Op::Mov;
         let double = inst.mods.given().iter().any(|(_, word)| word.ty() == Some(Ty::F64));
         if self.program.target.map_f64_to_f32 && arithmetic && double {
@@ -207,7 +214,7 @@ impl Binding<'_> {
         Ok(Step { guard: inst.guard, run, span: inst.span, loc: inst.loc })
     }
 
-    /// The step of an instruction, all of it understood.
+    /// The step of an instruction of which every word and operand was interpreted.
     fn run(&self, inst: &Inst, behind: u64) -> Bound {
         let o = Operands::at(self, inst, behind);
         let run = step(&o)?;
@@ -285,7 +292,7 @@ impl Binding<'_> {
     }
 }
 
-/// An instruction as its mnemonic and modifiers are written.
+/// The mnemonic and modifiers of an instruction, as written.
 fn spelled(inst: &Inst) -> String {
     format!("{}{}", inst.row.form().mnemonic, inst.mods)
 }
@@ -302,7 +309,7 @@ fn instruction_of(term: &Terminator) -> Option<&Inst> {
     }
 }
 
-/// A 32-bit operand that is read outside a step.
+/// A 32-bit operand that the interpreter reads outside of a step.
 fn value32(src: &Src) -> Result<Value32, Missing> {
     match src {
         Src::Reg(reg) if reg.class == RegClass::R32 => Ok(Value32::Reg(*reg)),
@@ -314,7 +321,7 @@ fn value32(src: &Src) -> Result<Value32, Missing> {
     }
 }
 
-/// A step that does nothing: hints.
+/// A step without an effect, for hints.
 fn no_effect() -> StepFn {
     Box::new(|_| Ok(()))
 }
@@ -362,7 +369,7 @@ fn step(o: &Operands<'_>) -> Bound {
         Op::Cos => float::cos(o),
         Op::Lg2 => float::lg2(o),
         Op::Ex2 => float::ex2(o),
-        Op::Tanh => brain::tanh(o),
+        Op::Tanh => cvt16::tanh(o),
 
         Op::Set => compare::set(o),
         Op::Setp => compare::setp(o),
@@ -427,12 +434,12 @@ fn step(o: &Operands<'_>) -> Bound {
         Op::Vset4 => video::simd(o, VideoSimdOp::Set, Four),
 
         Op::Trap => misc::fault(FaultKind::Trap),
-        // There is no debugger to suspend for.
+        // There is no debugger.
         Op::Brkpt => Ok(no_effect()),
         Op::Pmevent => misc::pmevent(o),
         Op::Nanosleep => misc::nanosleep(o),
 
-        // Terminators: they never stand among the steps of a block.
+        // Terminators are never among the steps of a block.
         Op::Bra
         | Op::BrxIdx
         | Op::Call
@@ -465,7 +472,7 @@ fn step(o: &Operands<'_>) -> Bound {
         Op::Sust => surface::sust(o),
         Op::Sured => surface::sured(o),
 
-        // Instructions later than PTX 6.4.
+        // Instructions introduced after PTX 6.4.
         Op::Szext => arith::szext(o),
         Op::Bmsk => arith::bmsk(o),
         Op::CvtPack => arith::cvt_pack(o),

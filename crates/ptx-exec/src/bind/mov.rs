@@ -1,7 +1,8 @@
 //! Moves: values, special registers, addresses, vectors and their packing (PTX ISA §9.7.8.2, §9.7.8.3, §6.4.3), address conversion
 //! (§9.7.8.12, §9.7.8.13).
 //!
-//! Invariant: bits are copied as they are. Of a move with several destinations all sources are read before any is written.
+//! Invariant: bits are copied unchanged. A move with several destinations reads all sources before it writes
+//! any destination.
 
 use super::operands::{Bound, Operands};
 use super::{Missing, sreg};
@@ -52,7 +53,7 @@ pub(super) fn mov_vec(o: &Operands<'_>) -> Bound {
     copies(o, usize::from(o.mods().vec()), ty.bits())
 }
 
-/// Copies that many registers; all are read before any is written.
+/// Copies `count` registers; all are read before any is written.
 fn copies(o: &Operands<'_>, count: usize, bits: u32) -> Bound {
     let from = (0..count).map(|i| element(o, i, bits)).collect::<Result<Vec<_>, _>>()?;
     let to = (0..count).map(|i| wide_target(o.dst_at(i))).collect::<Result<Vec<_>, _>>()?;
@@ -65,7 +66,7 @@ fn copies(o: &Operands<'_>, count: usize, bits: u32) -> Bound {
     }))
 }
 
-/// A source of a width as 64 bits; bits above the width are not meaningful.
+/// A source of `bits` bits, as 64 bits; the upper bits have no meaning.
 fn element(o: &Operands<'_>, index: usize, bits: u32) -> Result<Operand<u64>, Missing> {
     if !matches!(bits, 8 | 16 | 32 | 64) {
         return Err(Missing);

@@ -1,6 +1,7 @@
 //! Operands that name textures, samplers and surfaces, and queries of them (PTX ISA §5.3, §9.7.9.5, §9.7.9.6, §9.7.10.4).
 //!
-//! Invariant: what a handle names is looked up when the instruction runs, so that one binding of a kernel serves whatever the host binds.
+//! Invariant: a handle is looked up when the instruction executes, so one binding of a kernel works with all
+//! bindings of textures.
 
 use super::Missing;
 use super::operands::{Bound, Operands};
@@ -21,7 +22,7 @@ pub(super) struct Handle {
     name: String,
 }
 
-/// Where the handle is.
+/// The place of the handle.
 enum Place {
     /// A variable of the module: its address.
     Variable(u64),
@@ -31,7 +32,7 @@ enum Place {
     Register(Operand<u64>),
 }
 
-/// What the handles of a warp are at one execution: read before memory is touched.
+/// The handles of a warp during one execution, read before memory is accessed.
 pub(super) struct Handles<'a> {
     handle: &'a Handle,
     values: Option<Lane<u64>>,
@@ -39,7 +40,7 @@ pub(super) struct Handles<'a> {
 }
 
 impl Handle {
-    /// The operand at a place of the instruction.
+    /// The handle operand at index `index`.
     pub(super) fn of(o: &Operands<'_>, index: usize) -> Result<Self, Missing> {
         match o.src_at(index)? {
             Src::Addr(Addr { base: Base::Var(var), index: None, offset: 0 }) => {
@@ -61,7 +62,7 @@ impl Handle {
         }
     }
 
-    /// Reads it in every lane.
+    /// Reads the handle in every lane.
     pub(super) fn read(&self, inputs: Inputs<'_>) -> Handles<'_> {
         let values = match &self.place {
             Place::Register(value) => Some(value.get(inputs)),
@@ -72,7 +73,7 @@ impl Handle {
 }
 
 impl Handles<'_> {
-    /// What it names in a lane.
+    /// The object of the handle in a lane.
     pub(super) fn get(&mut self, mem: &mut View, lane: usize) -> Result<Arc<Opaque>, Box<Fault>> {
         let value = match (&self.handle.place, &self.values) {
             (Place::Variable(address), _) => *address,
@@ -110,7 +111,7 @@ fn parameter_name(o: &Operands<'_>, offset: u64) -> String {
     here.next().map_or_else(|| format!("the parameter at offset {offset}"), |(_, name)| format!("`{name}`"))
 }
 
-/// A fault that is not about an access, in a lane.
+/// A fault of a lane without a memory access.
 pub(super) fn fault(kind: FaultKind, lane: usize) -> Box<Fault> {
     Fault::new(kind, lane)
 }
@@ -153,7 +154,7 @@ pub(super) fn query(o: &Operands<'_>) -> Bound {
     }))
 }
 
-/// `istypep`. An address that names nothing is of no type.
+/// `istypep`. A value that is no handle has no type.
 pub(super) fn istypep(o: &Operands<'_>) -> Bound {
     let ty = o.ty()?;
     let (p, a) = (o.pred_dst(0)?, o.src::<u64>(0)?);

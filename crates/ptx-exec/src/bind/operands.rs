@@ -1,8 +1,9 @@
-//! One instruction as its binding function sees it: operands by position, modifiers by question.
+//! One instruction as its binding function sees it: operands by position, modifiers by query.
 //!
-//! Invariant: nothing that the text says is dropped silently. Every modifier word and every operand that a binding function looks
-//! at is marked; [`Operands::finish`] refuses the instruction if one was not looked at. A word that has no effect on results
-//! here (cache operators, `.uni`) is named in a call of [`Operands::ignore`].
+//! Invariant: no part of the instruction is dropped silently. Every modifier word and every operand that a
+//! binding function reads is marked, and [`Operands::finish`] refuses an instruction with an unmarked part.
+//! Words without an effect on results (cache operators, `.uni`) are marked by an explicit call of
+//! [`Operands::ignore`].
 
 use super::{Binding, Missing};
 use crate::bound::StepFn;
@@ -16,7 +17,7 @@ use ptx::ir::{Addr, Base, Dst, Inst, Reg, RegClass, Src};
 use ptx::isa::{Mods, Rnd, Slot, Ty, Word};
 use std::cell::Cell;
 
-/// A bound step, or the news that there is none.
+/// A bound step, or the error that the form is not bound.
 pub(super) type Bound = Result<StepFn, Missing>;
 
 /// The operands of two-operand instructions on values of these types.
@@ -28,11 +29,11 @@ type ThreeOf<A, B, C, D> =
 
 /// The operands and modifiers of one instruction.
 pub(super) struct Operands<'a> {
-    /// What the instruction is bound for.
+    /// The context of the binding.
     pub(super) binding: &'a Binding<'a>,
     /// The instruction.
     pub(super) inst: &'a Inst,
-    /// How many instructions of its block are behind it, the terminator included.
+    /// The number of instructions after it in its block, including the terminator.
     pub(super) behind: u64,
     words: Cell<u32>,
     srcs: Cell<u32>,
@@ -48,17 +49,17 @@ fn all_marked(set: &Cell<u32>, len: usize, optional: impl Fn(usize) -> bool) -> 
 }
 
 impl<'a> Operands<'a> {
-    /// Nothing looked at yet.
+    /// The operands of an instruction, with nothing marked.
     pub(super) fn new(binding: &'a Binding<'a>, inst: &'a Inst) -> Self {
         Self::at(binding, inst, 0)
     }
 
-    /// The same of an instruction with so many behind it in its block.
+    /// As [`Operands::new`], for an instruction with `behind` instructions after it in its block.
     pub(super) fn at(binding: &'a Binding<'a>, inst: &'a Inst, behind: u64) -> Self {
         Self { binding, inst, behind, words: Cell::new(0), srcs: Cell::new(0), dsts: Cell::new(0) }
     }
 
-    /// Refuses an instruction of which something was not looked at.
+    /// Refuses an instruction with an unmarked word or operand.
     pub(super) fn finish(&self) -> Result<(), Missing> {
         let words = all_marked(&self.words, self.inst.mods.all().len(), |_| false);
         let srcs = all_marked(&self.srcs, self.inst.srcs.len(), |i| self.inst.srcs[i] == Src::Absent);
@@ -68,12 +69,12 @@ impl<'a> Operands<'a> {
 
     // Modifiers.
 
-    /// The modifiers, for a question that [`Operands::look`] marks.
+    /// The modifiers, for a query whose words [`Operands::look`] marks.
     pub(super) fn mods(&self) -> &'a Mods {
         &self.inst.mods
     }
 
-    /// Marks the words that `which` picks.
+    /// Marks the words for which `which` is true.
     pub(super) fn look(&self, which: impl Fn(Slot, Word) -> bool) {
         for (i, (slot, word)) in self.inst.mods.all().iter().enumerate() {
             if which(*slot, *word) {
@@ -82,17 +83,17 @@ impl<'a> Operands<'a> {
         }
     }
 
-    /// Marks a slot whose words do not change results here.
+    /// Marks a slot whose words do not change results.
     pub(super) fn ignore(&self, ignored: Slot) {
         self.look(|slot, _| slot == ignored);
     }
 
-    /// Marks a literal word that does not change results here, or that the meaning of the op includes.
+    /// Marks a literal word that does not change results, or that the operation implies.
     pub(super) fn ignore_word(&self, ignored: Word) {
         self.look(|_, word| word == ignored);
     }
 
-    /// Whether the literal word is there.
+    /// Whether the instruction has the literal word; marks it.
     pub(super) fn has(&self, word: Word) -> bool {
         self.look(|slot, w| slot == Slot::Flag && w == word);
         self.mods().has(word)
@@ -115,7 +116,8 @@ impl<'a> Operands<'a> {
         self.mods().rnd()
     }
 
-    /// What a typed question about the words of `slot` (or literal ones) answers; marks the words that `is` picks.
+    /// Runs a typed query about the words of `slot`, or literal words; marks the words for which `is` is
+    /// true.
     pub(super) fn ask<T>(
         &self,
         slot: Slot,
@@ -128,18 +130,18 @@ impl<'a> Operands<'a> {
 
     // Operands.
 
-    /// A source as it stands.
+    /// A source operand.
     pub(super) fn src_at(&self, index: usize) -> Result<&'a Src, Missing> {
         mark(&self.srcs, index);
         self.inst.srcs.get(index).ok_or(Missing)
     }
 
-    /// Whether the optional source is given.
+    /// Whether the optional source exists.
     pub(super) fn given(&self, index: usize) -> bool {
         self.inst.srcs.get(index).is_some_and(|src| *src != Src::Absent)
     }
 
-    /// A destination as it stands; `Sink` where the text leaves it out.
+    /// A destination operand; `Sink` if the text omits it.
     pub(super) fn dst_at(&self, index: usize) -> Dst {
         mark(&self.dsts, index);
         self.inst.dsts.get(index).copied().unwrap_or(Dst::Sink)
@@ -150,7 +152,7 @@ impl<'a> Operands<'a> {
         self.value::<V>(self.src_at(index)?)
     }
 
-    /// A value of type `V`, wherever it comes from.
+    /// A value of type `V` from any source operand.
     pub(super) fn value<V: Value>(&self, src: &Src) -> Result<Operand<V::Slot>, Missing> {
         match src {
             Src::Reg(reg) => read_reg(*reg),
@@ -161,7 +163,7 @@ impl<'a> Operands<'a> {
         }
     }
 
-    /// A destination of type `V`; a register wider than the type is filled as §9.4.1 says.
+    /// A destination of type `V`; a register wider than the type is extended as in §9.4.1.
     pub(super) fn dst<V: Value>(&self, index: usize) -> Result<Target<V::Slot>, Missing> {
         match self.dst_at(index) {
             Dst::Reg(reg) => write_reg::<V>(reg),
@@ -189,7 +191,7 @@ impl<'a> Operands<'a> {
         }
     }
 
-    /// The value of an address that is a source: in the base's own space.
+    /// The value of an address as a source: in the state space of its base.
     fn address_value(&self, addr: &Addr) -> Result<Operand<u64>, Missing> {
         if let Some(index) = addr.index {
             let base = self.address_value(&Addr { index: None, ..*addr })?;
@@ -213,7 +215,8 @@ impl<'a> Operands<'a> {
             }))),
             Base::Reg(reg) => {
                 let base: Operand<u64> = read_reg(reg)?;
-                // Addresses wrap around at the width of the register; a register wider than an address is cut (§6.4.1).
+                // Addresses wrap at the width of the register; a register wider than an address is truncated
+                // (§6.4.1).
                 let wide = reg.class == RegClass::R64 && !self.narrow_addresses();
                 let wrap = if wide { u64::MAX } else { u64::from(u32::MAX) };
                 Ok(Operand::Other(Box::new(move |inputs, lanes| {
@@ -252,8 +255,8 @@ impl<'a> Operands<'a> {
         }
     }
 
-    // Steps of the common shapes: `d` is destination 0, the sources follow in order. Operands are found apart from the steps, once
-    // for each choice of types.
+    // Steps of common shapes: `d` is destination 0, the sources follow in order. Operands are resolved
+    // outside of the generic steps, once for each choice of types.
 
     pub(super) fn one<A: Value, D: Value>(&self) -> Result<One<A::Slot, D::Slot>, Missing> {
         Ok(One { d: self.dst::<D>(0)?, a: self.src::<A>(0)? })
@@ -370,7 +373,7 @@ pub(super) fn pred_index(reg: Reg) -> Result<usize, Missing> {
     if reg.class == RegClass::Pred { Ok(reg.index as usize) } else { Err(Missing) }
 }
 
-/// A register read as a slot: its low bits where it is wider, zero-extended where it is narrower (addresses).
+/// A register read as a slot: truncated if it is wider, zero-extended if it is narrower (addresses).
 pub(super) fn read_reg<S: RegSlot>(reg: Reg) -> Result<Operand<S>, Missing> {
     let index = reg.index as usize;
     match reg.class {
@@ -400,7 +403,7 @@ pub(super) fn narrow<S: RegSlot>(from: Operand<u64>) -> Operand<S> {
     }
 }
 
-/// A register written with a value of type `V`: extended where the register is wider.
+/// A register written with a value of type `V`, which is extended if the register is wider.
 pub(super) fn write_reg<V: Value>(reg: Reg) -> Result<Target<V::Slot>, Missing> {
     let index = reg.index as usize;
     match reg.class {

@@ -1,32 +1,36 @@
-//! Which columns of A are there in `mma.sp`: of every few neighbours half, chosen by metadata (PTX ISA 9.7.14.6 of the current manual).
+//! The columns of a sparse A in `mma.sp`: metadata selects half of every group of neighbouring columns (PTX
+//! ISA 9.7.14.6 of the current manual).
 //!
-//! Invariant: a column is below K whatever the metadata is, so it can be used as an index. What the manual leaves undefined (pairs
-//! out of order or equal, where words of a lane are not looked at) has the value that the bits say.
+//! Invariant: a column is below K for all metadata, so it can be used as an index. Where the manual leaves
+//! the result undefined (pairs that are equal or out of order), the result follows from the bits. Words of
+//! lanes that the selector excludes are not read.
 //!
 //! # Shape
-//! A row of A has K / W chunks of W neighbours of which S are stored; a nibble of metadata for each chunk says which. W and S are 4
-//! and 2 for elements of 16 and 8 bits, 2 and 1 for `.tf32`, 8 and 4 (in pairs) for elements of 4 bits. The nibbles of a row are in
-//! the words of the four lanes that hold the row; the selector says in whose, where not all have some.
+//! A row of A has K / W chunks of W neighbours, of which S are stored; a nibble of metadata per chunk selects
+//! them. W and S are 4 and 2 for elements of 16 and 8 bits, 2 and 1 for `.tf32`, and 8 and 4 (in pairs) for
+//! elements of 4 bits. The nibbles of a row are in words of the four lanes that hold the row; the selector
+//! chooses the lanes if not all of them are needed.
 //!
-//! Of 8-bit elements with k = 32 and 4-bit ones with k = 64, both with eight nibbles in a row, the manual does not say whether a lane holds
-//! one row or half of two. Chosen: one row in each lane, as where k is twice that; no device was asked.
+//! For 8-bit elements with k = 32 and 4-bit elements with k = 64, both with eight nibbles per row, the manual
+//! does not say whether a lane holds one row or half of two rows. Chosen: one row per lane, as for twice that
+//! k; not compared with a device.
 
 use crate::lanes::Lane;
 use crate::lift::Operand;
 use ptx::isa::Ty;
 
-/// Elements that a row of A holds at most.
+/// The most stored elements of a row of A.
 pub(super) const STORED: usize = 64;
 
 /// The sparse A of a product.
 pub(super) struct Sparse {
     /// The metadata.
     pub(super) words: Operand<u32>,
-    /// Which lanes hold them.
+    /// The lanes that hold the metadata.
     pub(super) selector: usize,
     /// Type of the elements.
     pub(super) ty: Ty,
-    /// Columns of A as if it were whole.
+    /// Columns of the dense A.
     pub(super) k: usize,
 }
 
@@ -54,7 +58,7 @@ impl Sparse {
         4 * chunk + (self.nibble(words, row, chunk) >> (at % 2 * 2) & 3)
     }
 
-    /// The nibble of a chunk of a row: in a lane of the four, at a place of its word.
+    /// The nibble of a chunk of a row: in one of the four lanes, at a place of its word.
     fn nibble(&self, words: &Lane<u32>, row: usize, chunk: usize) -> usize {
         let bits = self.ty.bits();
         let (width, below, high) = (

@@ -1,10 +1,11 @@
 //! Special registers (PTX ISA chapter 10).
 //!
-//! Invariant: what never changes for a warp is a source like any other; what a clock shows depends on the place of the instruction in its
-//! block, so only `mov` (a step of its own, [`clock`]) reads them.
+//! Invariant: a register that is constant for a warp is an ordinary source. The value of a clock depends on
+//! the position of the instruction in its block, so only `mov` can read it, with a step of its own
+//! ([`clock`]).
 //!
-//! Choices where the manual leaves them open: components `.w` read as zero (A158); performance counters count nothing and read as
-//! zero; `%globaltimer` is the warp's clock, added to a time that is the same for all warps of the launch.
+//! Choices where the manual is silent: components `.w` are zero (A158); performance counters are zero;
+//! `%globaltimer` is the warp's clock plus a start time that is common to all warps of the launch.
 
 use super::Missing;
 use crate::lanes::{LANES, Lane};
@@ -56,7 +57,7 @@ pub(super) fn read<S: Slot>(sreg: Sreg, component: u8) -> Result<Operand<S>, Mis
     })
 }
 
-/// How to read a clock in an instruction with so many behind it in its block.
+/// The function that reads a clock, given the number of instructions after it in its block.
 pub(super) fn clock(sreg: Sreg) -> Option<fn(&WarpState, u64) -> u64> {
     match sreg {
         Sreg::Clock => Some(|warp, behind| warp.read_clock(behind) & u64::from(u32::MAX)),

@@ -1,12 +1,13 @@
 //! `suld`, `sust` and `sured` (PTX ISA §9.7.10).
 //!
-//! Invariant: the place of every lane's access is known to be in bounds before any lane's access is made. An access whose byte coordinate is no multiple of
-//! its size is a misaligned access: the manual leaves it undefined, we trap.
+//! Invariant: the bounds of all lanes are checked before any lane accesses memory. An access whose byte
+//! coordinate is not a multiple of its size is a misaligned access: the manual leaves it undefined, ptxvm
+//! traps.
 //!
 //! Cache operators do not change results.
 
 use super::Missing;
-use super::memory::Stored;
+use super::access::Stored;
 use super::opaque::{Handle, fault};
 use super::operands::{Bound, Operands};
 use crate::bound::{Exec, StepFn, Stepped};
@@ -21,7 +22,7 @@ use ptx_sem::{
     ChannelType, Component, Format, SurfaceClamp, SurfacePlace, atom_s32, atom_u32, atom_u64, surface_place,
 };
 
-/// Which places of a surface an instruction accesses.
+/// The coordinates of a surface access.
 struct Access {
     surface: Handle,
     coords: Vec<Operand<u32>>,
@@ -30,16 +31,16 @@ struct Access {
     unit: Unit,
 }
 
-/// What the first coordinate counts.
+/// The unit of the first coordinate.
 #[derive(Clone, Copy)]
 enum Unit {
-    /// Bytes; the access has this many.
+    /// Bytes; the access has this size.
     Bytes(u32),
     /// Samples.
     Sample,
 }
 
-/// Addresses of the lanes that access something, and the format of what they access.
+/// Addresses of the lanes that access memory, and the format of the samples.
 struct Places {
     mask: LaneMask,
     addresses: Lane<u64>,
@@ -66,7 +67,7 @@ impl Access {
         1 + self.coords.len()
     }
 
-    /// Where each lane of the mask leads.
+    /// The address of each lane of the mask.
     fn places(&self, mask: LaneMask, inputs: Inputs<'_>, mem: &mut View) -> Result<Places, Box<Fault>> {
         let coords: Vec<Lane<u32>> = self.coords.iter().map(|c| c.get(inputs)).collect();
         let mut surfaces = self.surface.read(inputs);
@@ -94,7 +95,7 @@ impl Access {
             let coordinate = |i: usize| i64::from(at(first + i) as i32);
             let dimensions = shape.dimensions();
             let place = |coordinate, size, extent| surface_place(self.clamp, coordinate, size, extent);
-            // An array index is unsigned.
+            // The array index is unsigned.
             let layer = if first == 1 { i64::from(at(0)) } else { 0 };
             let found = [
                 place(coordinate(0), size, extent),
@@ -174,7 +175,7 @@ fn load<V: Stored, const N: usize>(o: &Operands<'_>) -> Bound {
     Ok(Box::new(move |exec: &mut Exec<'_>| -> Stepped {
         let Exec { mask, regs, warp, mem, frame, .. } = exec;
         let places = access.places(*mask, Inputs { regs, warp, frame: *frame }, mem)?;
-        // Lanes that read nothing read zeros.
+        // Lanes out of bounds read zeros.
         let mut cells = [Lane([V::Cell::default(); LANES]); N];
         mem.load_vector(Space::Tex, &places.addresses, places.mask, Sem::Weak, cells.each_mut())?;
         for (d, cells) in targets.iter().zip(&cells) {
@@ -199,7 +200,7 @@ fn store<V: Stored, const N: usize>(o: &Operands<'_>) -> Bound {
     }))
 }
 
-/// `sust.p`: components R, G, B, A converted to the format; those that the source does not have become 0 (A142: unpredictable).
+/// `sust.p`: converts components R, G, B, A to the format; missing components become 0 (A142: unpredictable).
 fn sust_p(o: &Operands<'_>) -> Bound {
     if o.ty()? != Ty::B32 {
         return Err(Missing);
@@ -236,7 +237,7 @@ fn write_texel(mem: &mut View, lane: usize, address: u64, format: Format, bits: 
 
 pub(super) fn sured(o: &Operands<'_>) -> Bound {
     let words = |w| matches!(w, Word::Add | Word::Min | Word::Max | Word::And | Word::Or);
-    let op = super::atom::sem_op(o.ask(Slot::Op, words, |mods| mods.atom_op())?);
+    let op = super::access::sem_op(o.ask(Slot::Op, words, |mods| mods.atom_op())?);
     let ty = o.ty_in(Slot::Ctype).ok_or(Missing)?;
     if o.has(Word::P) {
         return if ty == Ty::B32 { sured_p(o, op) } else { Err(Missing) };
@@ -267,7 +268,8 @@ fn sured_b<V: Value<Slot = V> + crate::lift::Slot + Cell>(
     }))
 }
 
-/// `sured.p`: 32-bit samples, signed or unsigned as the format says. Of other formats the manual says nothing: a trap.
+/// `sured.p`: 32-bit samples, signed or unsigned by the format. The manual does not define other formats:
+/// they trap.
 fn sured_p(o: &Operands<'_>, op: ptx_sem::AtomOp) -> Result<StepFn, Missing> {
     let access = access(o, Unit::Sample)?;
     let b = o.src::<u32>(access.after())?;

@@ -1,7 +1,7 @@
-//! Instructions made up from a row of the table, to find out whether the row is bound.
+//! Instructions constructed from a row of the table, to test whether the row is bound.
 //!
-//! Invariant: the instruction is as `ir::lower` would make it of a text that gives every optional operand, with registers wherever
-//! a register may stand.
+//! Invariant: the instruction is equal to what `ir::lower` makes of a text with every optional operand, and
+//! with registers wherever the row allows them.
 
 use super::{Binding, Missing, barrier, matrix, warp};
 use crate::layout::Layout;
@@ -12,7 +12,7 @@ use ptx::isa::form::{TypeOf, Value};
 use ptx::isa::{Dir, Form, Kind, Mods, Op, OperandForm, RowId, Selector, Sm, Ty, Version};
 use std::sync::Arc;
 
-/// A program without functions, for instructions that stand alone.
+/// A program without functions, for isolated instructions.
 pub(super) fn empty_program() -> Program {
     Program {
         source: Arc::new(Source::new("", "")),
@@ -30,7 +30,7 @@ pub(super) fn empty_program() -> Program {
     }
 }
 
-/// Whether an instruction of the row with these modifiers binds.
+/// Whether an instruction of the row with these modifiers is bound.
 pub(super) fn is_bound(row: RowId, mods: &Mods) -> bool {
     let Ok(inst) = instruction(row, mods) else { return false };
     let (program, layout) = (empty_program(), Layout::default());
@@ -45,12 +45,12 @@ pub(super) fn is_bound(row: RowId, mods: &Mods) -> bool {
     }
 }
 
-/// What an instruction becomes.
+/// The place of an instruction in bound code.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
     /// A step of a block.
     Step,
-    /// The end of a block that the graph alone describes.
+    /// The end of a block that consists of control flow only.
     Flow,
     /// A warp-synchronous terminator.
     WarpSync,
@@ -60,7 +60,7 @@ pub(super) enum Shape {
     Barrier,
 }
 
-/// What instructions of an op become.
+/// The place of instructions with this operation.
 pub(super) fn shape(op: Op) -> Shape {
     if matches!(op, Op::Bra | Op::BrxIdx | Op::Call | Op::CallIndirect | Op::Ret | Op::Exit) {
         Shape::Flow
@@ -178,7 +178,7 @@ impl Registers {
     }
 }
 
-/// The classes of the registers that an operand is.
+/// The register classes of an operand.
 fn classes(form: &Form, operand: &OperandForm, mods: &Mods) -> Result<Vec<RegClass>, Missing> {
     match operand.kind {
         Kind::Elems => {

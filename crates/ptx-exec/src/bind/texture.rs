@@ -1,6 +1,6 @@
 //! `tex` and `tld4` (PTX ISA §9.7.9.3, §9.7.9.4).
 //!
-//! Invariant: all lanes have succeeded before a register is written.
+//! Invariant: a register is written only after all lanes have succeeded.
 
 use super::Missing;
 use super::opaque::{Handle, fault};
@@ -32,7 +32,7 @@ enum Level {
     Gradients(Vec<Operand<u32>>, Vec<Operand<u32>>),
 }
 
-/// Where results go.
+/// The destinations.
 enum Out {
     /// Four registers of 32 bits.
     Words(Vec<Target<u32>>),
@@ -110,7 +110,7 @@ fn targets<S>(
     (0..count).map(make).collect()
 }
 
-/// The step: `tld4` of a component, else `tex`.
+/// The step: `tld4` if a component is given, else `tex`.
 fn run(operation: Operation, component: Option<usize>) -> crate::bound::StepFn {
     Box::new(move |exec: &mut Exec<'_>| -> Stepped {
         let Exec { mask, regs, warp, mem, frame, .. } = exec;
@@ -177,7 +177,8 @@ impl Operation {
     }
 }
 
-/// A component as 16 bits: a float rounded to nearest even; the low half of an integer, which the manual does not say.
+/// A component as 16 bits: a float rounded to nearest even, or the low half of an integer, for which the
+/// manual is silent.
 fn half((texel, component): &(Texel, Component), i: usize) -> u16 {
     match component {
         Component::Float => tex_f16(f32::from_bits(texel[i])),

@@ -1,7 +1,7 @@
 //! Video instructions (PTX ISA §9.7.15, §9.7.16).
 //!
-//! Invariant: an instruction with its selectors and modifiers becomes one configuration of a meaning; packed forms that a compiler
-//! writes often have a step of their own.
+//! Invariant: an instruction with its selectors and modifiers becomes one configuration of the function in
+//! `ptx-sem`. Packed forms that compilers often write have separate steps.
 
 use super::Missing;
 use super::compare::sem_cmp;
@@ -14,7 +14,7 @@ use ptx_sem::{
     self as sem, VideoLanes, VideoScalar, VideoScalarOp, VideoSel, VideoSimd, VideoSimdOp, Vmad, VmadScale,
 };
 
-/// A source with its selector; `None` where it has none to have.
+/// A source with its selector, if it has one.
 fn source<'a>(o: &Operands<'a>, index: usize) -> Result<(&'a Src, Option<&'a VideoSrc>), Missing> {
     match o.src_at(index)? {
         Src::Video(video) => Ok((&video.value, Some(video))),
@@ -23,7 +23,7 @@ fn source<'a>(o: &Operands<'a>, index: usize) -> Result<(&'a Src, Option<&'a Vid
     }
 }
 
-/// The third source, zero where the form has none.
+/// The third source; zero if the form has none.
 fn third(o: &Operands<'_>) -> Result<Operand<u32>, Missing> {
     if o.given(2) { o.value::<u32>(source(o, 2)?.0) } else { Ok(Operand::splat(0)) }
 }
@@ -47,7 +47,7 @@ fn part(video: Option<&VideoSrc>) -> Result<VideoSel, Missing> {
     }
 }
 
-/// A register written whole, and the bytes of it that the instruction writes.
+/// The destination register, and the bytes of it that the instruction writes.
 fn target(o: &Operands<'_>) -> Result<(Target<u32>, Option<u8>), Missing> {
     match o.dst_at(0) {
         Dst::Reg(reg) => Ok((super::operands::write_reg::<u32>(reg)?, None)),
@@ -127,7 +127,7 @@ pub(super) fn vmad(o: &Operands<'_>) -> Bound {
         return Err(Missing);
     }
     let ((a, a_video), (b, b_video), (c, c_video)) = (source(o, 0)?, source(o, 1)?, source(o, 2)?);
-    // dtype has no part in the result (V6).
+    // The type of d does not affect the result (V6).
     signed(o, Slot::Dtype)?;
     o.ignore(Slot::Scale);
     let negated = |video: Option<&VideoSrc>| video.is_some_and(|v| v.negated);
@@ -174,7 +174,7 @@ pub(super) fn simd(o: &Operands<'_>, op: VideoSimdOp, lanes: VideoLanes) -> Boun
     Ok(packed(cfg, Three { d, a, b, c }))
 }
 
-/// `.add`: the lanes are summed.
+/// `.add`: sums the lanes.
 fn add(o: &Operands<'_>) -> Result<bool, Missing> {
     o.look(|slot, word| matches!(slot, Slot::Secop | Slot::Flag) && word == Word::Add);
     match o.mods().secop() {
@@ -184,7 +184,7 @@ fn add(o: &Operands<'_>) -> Result<bool, Missing> {
     }
 }
 
-/// Which lanes are written, given the bytes.
+/// The written lanes, from the written bytes.
 fn lane_mask(bytes: Option<u8>, lanes: VideoLanes) -> Result<u8, Missing> {
     let bytes = bytes.unwrap_or(0b1111);
     match lanes {
@@ -211,8 +211,8 @@ fn elements(video: Option<&VideoSrc>, lanes: VideoLanes, default: [u8; 4]) -> Re
     }
 }
 
-/// The step of a packed form: one of its own where `ptx-sem` has a function that it tests to be equal, so that the loop over lanes
-/// vectorises.
+/// The step of a packed form. If `ptx-sem` has a specialised function, which its tests prove equal, it is a
+/// separate step whose loop over lanes vectorises.
 fn packed(cfg: VideoSimd, o: Three<u32, u32, u32, u32>) -> StepFn {
     use VideoLanes::{Four, Two as Halves};
     use VideoSimdOp::{Absdiff, Add, Avrg, Max, Min, Sub};

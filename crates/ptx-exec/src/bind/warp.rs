@@ -1,10 +1,11 @@
 //! Instructions in which the lanes of a warp act together (PTX ISA §9.7.8.4, §9.7.8.5, §9.7.12.2, §9.7.12.6 to §9.7.12.9).
 //!
-//! Invariant: the `.sync` forms are terminators of which only the combination of lanes is stated here; who waits for whom is the
-//! machine's. The forms without `.sync` are steps over the lanes that execute them together. Both use the same combinations.
+//! Invariant: the `.sync` forms are terminators of which only the combination of lanes is defined here; the
+//! interpreter does the waiting. The forms without `.sync` are steps over the lanes that execute them
+//! together. Both use the same combinations.
 //!
-//! A lane that reads from a lane that does not take part gets zero, as on GPUs: NVIDIA's own reductions rely on it where the last
-//! warp is not full (the manual leaves the value undefined).
+//! A lane that reads from a lane that does not participate gets zero, as on GPUs. The manual leaves the value
+//! undefined, but NVIDIA's own reductions rely on it if the last warp is partial.
 
 use super::operands::{Bound, Operands};
 use super::{Missing, value32};
@@ -38,7 +39,7 @@ fn shfl_combine(mode: sem::ShflMode, mask: LaneMask, sources: &SyncIn) -> SyncOu
     out
 }
 
-/// What `vote` computes, and whether the result is a predicate.
+/// The result of `vote`, and whether it is a predicate.
 fn vote_combine(mode: VoteMode) -> impl Fn(LaneMask, &SyncIn) -> SyncOut + Copy + Send + Sync + 'static {
     move |mask, sources| {
         let holds = lanes_of(mask).filter(|lane| sources.a.0[*lane] != 0).fold(0, |m, lane| m | 1 << lane);
@@ -81,7 +82,7 @@ fn spread(mask: LaneMask) -> Lane<u64> {
     Lane(std::array::from_fn(|lane| u64::from(mask >> lane & 1)))
 }
 
-/// A warp-synchronous instruction; `wmma` and `mma` are not among them.
+/// A warp-synchronous instruction other than `wmma` and `mma`.
 pub(super) fn sync(o: &Operands<'_>, next: BlockId) -> Result<WarpSync, Missing> {
     use ptx::isa::Op;
     o.ignore_word(Word::Sync);
@@ -205,7 +206,7 @@ fn bar_warp_sync(o: &Operands<'_>, next: BlockId) -> Result<WarpSync, Missing> {
 /// `redux.sync`: the values of all members combined.
 fn redux(o: &Operands<'_>, next: BlockId) -> Result<WarpSync, Missing> {
     let words = |w| matches!(w, Word::Add | Word::Min | Word::Max | Word::And | Word::Or | Word::Xor);
-    let op = super::atom::sem_op(o.ask(Slot::Op, words, |mods| mods.atom_op())?);
+    let op = super::access::sem_op(o.ask(Slot::Op, words, |mods| mods.atom_op())?);
     let meaning: fn(sem::AtomOp, u32, u32) -> u32 = super::by_type! { o.ty()?;
         B32 | U32 => Ok((|op, x, y| sem::atom_u32(op, x, y, 0)) as fn(sem::AtomOp, u32, u32) -> u32),
         S32 => Ok((|op, x, y| sem::atom_s32(op, x as i32, y as i32, 0) as u32) as fn(sem::AtomOp, u32, u32) -> u32),
@@ -225,7 +226,7 @@ fn redux(o: &Operands<'_>, next: BlockId) -> Result<WarpSync, Missing> {
     })
 }
 
-/// `elect.sync`: the lowest member (the manual: one of them, always the same).
+/// `elect.sync`: the lowest member. The manual requires one member, always the same.
 fn elect(o: &Operands<'_>, next: BlockId) -> Result<WarpSync, Missing> {
     let (d, p) = (o.dst::<u32>(0)?, o.pred_dst(1)?);
     Ok(WarpSync {

@@ -1,9 +1,11 @@
-//! Barriers of the CTA as a warp sees them: its lanes reach them, it arrives, a completed one lets its lanes go on.
+//! CTA barriers as seen by a warp: lanes reach them, the warp arrives, and a completed barrier releases
+//! lanes.
 //!
-//! Invariant: a warp arrives when all its lanes that have not exited wait at barriers, and agree; a misuse is a fault with its place.
+//! Invariant: a warp arrives when all its lanes that have not exited wait at compatible barriers. A misuse is
+//! a fault with its place.
 
 use super::watched::arrives;
-use super::{Arrival, Run, Stop, World, bug, equal_lanes, stopped, truths};
+use super::{Arrival, LaunchContext, Run, Stop, bug, equal_lanes, stopped, truths};
 use crate::bound::Term;
 use crate::frame::{BarrierWait, Current, Group, Wait, WarpFrame};
 use crate::lanes::{LANES, Lane};
@@ -11,7 +13,7 @@ use crate::trap::{Fault, FaultKind};
 use crate::watch::BarrierEvent;
 
 impl Run<'_> {
-    /// Parks lanes at a barrier of the CTA, by barrier number and count. Whether the warp arrives is seen when nobody is ready.
+    /// Blocks lanes at a barrier of the CTA. The arrival of the warp is handled when no group is ready.
     pub(super) fn barrier(&mut self, current: &Current, barrier: &crate::bound::Barrier) {
         let regs = &self.frame.acts[current.act as usize].regs;
         let id = barrier.id.read(regs);
@@ -30,7 +32,7 @@ impl Run<'_> {
                 truths: truths & group,
                 arrived: false,
             };
-            if self.world.watched {
+            if self.context.watched {
                 let BarrierWait { kind, id, count, .. } = wait;
                 let event = BarrierEvent::Reached { lanes: group, id, count, kind, aligned: barrier.aligned };
                 self.tell(current.act, current.block, |observer, site| observer.barrier(site, &event));
@@ -40,16 +42,16 @@ impl Run<'_> {
         }
     }
 
-    /// All live lanes wait at barriers: the warp arrives, if they agree.
+    /// Handles a warp whose live lanes all wait at barriers: the warp arrives if they are compatible.
     pub(super) fn arrive(&mut self) -> Option<Stop> {
-        if self.world.mends && self.part() {
+        if self.context.mends && self.part() {
             return None;
         }
         Some(self.arrive_together())
     }
 
     fn arrive_together(&mut self) -> Stop {
-        let mends = self.world.mends;
+        let mends = self.context.mends;
         let frame = &mut *self.frame;
         let Some(Group { wait: Wait::Barrier(first), .. }) = frame.groups.first() else { return Stop::Stuck };
         let first = *first;
@@ -61,7 +63,7 @@ impl Run<'_> {
             let Wait::Barrier(wait) = group.wait else { continue };
             let lane = group.mask.trailing_zeros() as usize;
             let function = frame.acts[group.act as usize].function;
-            let barrier = match self.world.block(function, group.block).map(|b| &b.term) {
+            let barrier = match self.context.block(function, group.block).map(|b| &b.term) {
                 Some(Term::Barrier(barrier)) => barrier,
                 _ => return bug(function, group.mask),
             };
@@ -104,17 +106,17 @@ impl Run<'_> {
         }
         if let Some((kind, lane, act, block)) = odd {
             let function = frame.acts[act as usize].function;
-            return match self.world.block(function, block) {
+            return match self.context.block(function, block) {
                 Some(block) => stopped(Fault::new(kind, lane), function, block.span, block.loc),
                 None => bug(function, 1 << lane),
             };
         }
         if mends {
-            // An observer has reported what is wrong with them.
+            // An observer has reported the invalid barrier number.
             all.id %= 16;
             all.count = all.count.filter(|count| *count != 0 && count % LANES as u32 == 0);
         }
-        if self.world.watched {
+        if self.context.watched {
             self.frame.set_place(place.0, place.1, 0);
             let index = self.terminator_index(self.frame.acts[place.0 as usize].function, place.1);
             self.frame.set_place(place.0, place.1, index);
@@ -122,12 +124,13 @@ impl Run<'_> {
             arrives(self.frame, &all, lanes, waiting);
         }
         let frame = &mut *self.frame;
-        // Those that only arrive go on; the others wait for the CTA.
+        // Lanes at `.arrive` continue; the others wait for the CTA.
         for group in std::mem::take(&mut frame.groups) {
             match group.wait {
                 Wait::Barrier(wait) if wait.kind == crate::bound::BarrierKind::Arrive => {
                     let function = frame.acts[group.act as usize].function;
-                    if let Some(Term::Barrier(b)) = self.world.block(function, group.block).map(|b| &b.term) {
+                    if let Some(Term::Barrier(b)) = self.context.block(function, group.block).map(|b| &b.term)
+                    {
                         frame.push_ready(group.act, b.next.0, group.mask);
                     }
                 }
@@ -142,17 +145,17 @@ impl Run<'_> {
     }
 }
 
-/// What a barrier's reduction found.
+/// Result of a barrier's reduction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reduced {
     /// Number of true predicates.
     pub(crate) popc: u32,
-    /// Whether all are true.
+    /// Whether all predicates are true.
     pub(crate) all: bool,
 }
 
-/// Lets the lanes that wait at the completed barrier go on.
-pub(crate) fn release(frame: &mut WarpFrame, world: &World<'_>, reduced: Reduced) {
+/// Releases the lanes that wait at the completed barrier.
+pub(crate) fn release(frame: &mut WarpFrame, context: &LaunchContext<'_>, reduced: Reduced) {
     use crate::bound::BarrierKind;
     for group in std::mem::take(&mut frame.groups) {
         let Wait::Barrier(wait @ BarrierWait { arrived: true, .. }) = group.wait else {
@@ -160,7 +163,7 @@ pub(crate) fn release(frame: &mut WarpFrame, world: &World<'_>, reduced: Reduced
             continue;
         };
         let act = &mut frame.acts[group.act as usize];
-        let Some(Term::Barrier(barrier)) = world.block(act.function, group.block).map(|b| &b.term) else {
+        let Some(Term::Barrier(barrier)) = context.block(act.function, group.block).map(|b| &b.term) else {
             continue;
         };
         if let Some(reg) = barrier.dst.reg() {
@@ -178,9 +181,9 @@ pub(crate) fn release(frame: &mut WarpFrame, world: &World<'_>, reduced: Reduced
             }
         }
         let (next, id) = (barrier.next.0, wait.id);
-        if world.watched {
+        if context.watched {
             let index = |function| {
-                (group.block, world.block(function, group.block).map_or(0, |b| b.steps.len() as u32))
+                (group.block, context.block(function, group.block).map_or(0, |b| b.steps.len() as u32))
             };
             frame.tell(group.act, index, |observer, site| {
                 observer.barrier(site, &BarrierEvent::Released { id, lanes: group.mask });
@@ -190,7 +193,7 @@ pub(crate) fn release(frame: &mut WarpFrame, world: &World<'_>, reduced: Reduced
     }
 }
 
-/// Whether the barrier form combines predicates.
+/// Whether this form of barrier reduces predicates.
 pub(crate) fn is_reduction(kind: crate::bound::BarrierKind) -> bool {
     use crate::bound::BarrierKind;
     match kind {

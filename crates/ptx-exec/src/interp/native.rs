@@ -1,53 +1,55 @@
-//! Where native code takes over from the interpreter, and where it gives back.
+//! Transfers between the interpreter and native code.
 //!
-//! Invariant: native code runs only where no other group of the warp is ready, so that the convergence policy stays the interpreter's;
-//! afterwards the frame is as if the interpreter had come to the place where native code stopped.
+//! Invariant: native code runs only while no other group of the warp is ready, so that the convergence policy
+//! stays the interpreter's. Afterwards the frame is as if the interpreter had executed the program up to the
+//! place where native code stopped.
 
-use super::{Budget, Run, Stop, World, bug, stopped};
+use super::{Budget, LaunchContext, Run, Stop, bug, stopped};
 use crate::frame::{Current, WarpFrame};
 use crate::lanes::LaneMask;
-use crate::native::{Native, NativeCall, NativeStop, Reached};
+use crate::native::{Native, NativeCache, NativeCall, NativeStop};
 use crate::trap::Fault;
 
-/// How native code left a warp; its registers are in the frame.
+/// The state of a warp after native code; its registers are in the frame.
 pub(crate) struct Left {
-    /// Why.
+    /// The reason to stop.
     pub(crate) stop: NativeStop,
     /// The running lanes.
     pub(crate) mask: LaneMask,
     /// The lanes that have not exited.
     pub(crate) live: LaneMask,
-    /// What is left of the slice.
-    pub(crate) turns: i64,
-    /// What a step was at fault with.
+    /// The unused part of the slice.
+    pub(crate) fuel: i64,
+    /// The fault of a step.
     pub(crate) fault: Option<Box<Fault>>,
-    /// Whether the code that left it is the code that would be entered again.
+    /// Whether the code that stopped is the code that would be entered next.
     pub(crate) same: bool,
 }
 
-/// What native code left to the interpreter.
+/// How the interpreter continues after native code.
 pub(super) enum Entered {
-    /// The current block, from that step on; or only its terminator.
+    /// In the current block, at that step; `None`: at its terminator.
     Block(Option<usize>),
-    /// The group is gone.
+    /// The group has no lanes left.
     Gone,
     /// The warp must stop.
     Stop(Stop),
 }
 
-/// As [`super::run`], from where native code left the warp: in the kernel's activation, which is the only one.
+/// As [`super::run`], from the place where native code stopped. The warp must be in the kernel's activation
+/// and have no other.
 pub(crate) fn run_left(
     frame: &mut WarpFrame,
-    world: &World<'_>,
+    context: &LaunchContext<'_>,
     budget: Budget,
-    reached: &mut Reached,
+    cache: &mut NativeCache,
     native: &dyn Native,
     left: Left,
 ) -> Stop {
     let Some(act) = frame.acts.iter().position(|act| act.lanes != 0) else { return Stop::Exited };
     let (act, function, age) = (act as u32, frame.acts[act].function, frame.next_age());
     let mut current = Current { act, block: 0, mask: left.mask, limit: u32::MAX, age };
-    let mut run = Run::new(frame, world, budget, reached);
+    let mut run = Run::new(frame, context, budget, cache);
     match run.left(native, &mut current, function, left) {
         Entered::Stop(stop) => return stop,
         Entered::Gone => {}
@@ -61,7 +63,7 @@ pub(crate) fn run_left(
 }
 
 impl Run<'_> {
-    /// Whether native code takes over.
+    /// Whether native code can be entered.
     #[inline(always)]
     pub(super) fn enters(&self, native: &dyn Native, current: &Current, function: u32) -> bool {
         native.function() == function
@@ -71,13 +73,13 @@ impl Run<'_> {
             && self.steps >= native.most_steps(self.slice - self.spent)
     }
 
-    /// Runs native code, and brings the frame to where it stopped.
+    /// Runs native code, and updates the frame.
     pub(super) fn native(&mut self, native: &dyn Native, current: &mut Current, function: u32) -> Entered {
         let frame = &mut *self.frame;
         let act = &mut frame.acts[current.act as usize];
         let live = frame.state.live;
         let mut call = NativeCall {
-            code: self.world.code,
+            code: self.context.code,
             function,
             block: current.block,
             regs: &mut act.regs,
@@ -86,27 +88,27 @@ impl Run<'_> {
             frame: act.frame as u32,
             mask: current.mask,
             trusted: frame.trusted,
-            turns: self.slice - self.spent,
-            reached: self.reached,
+            fuel: self.slice - self.spent,
+            cache: self.cache,
             steps: 0,
             lane_steps: 0,
             fallbacks: 0,
             fault: None,
         };
         let stop = native.run(&mut call);
-        let NativeCall { mask, turns, steps, lane_steps, fallbacks, fault, .. } = call;
+        let NativeCall { mask, fuel, steps, lane_steps, fallbacks, fault, .. } = call;
         let after = frame.state.live;
-        // Native code takes lanes that exit out of the live ones.
+        // Native code removes exiting lanes from the live lanes.
         frame.state.live = live;
         self.steps = self.steps.saturating_sub(steps);
         frame.steps += steps;
         frame.lane_steps += lane_steps;
         frame.native_steps.0 += steps;
         frame.native_steps.1 += fallbacks;
-        self.left(native, current, function, Left { stop, mask, live: after, turns, fault, same: true })
+        self.left(native, current, function, Left { stop, mask, live: after, fuel, fault, same: true })
     }
 
-    /// Brings the frame to where native code left the warp.
+    /// Updates the frame to the place where native code stopped.
     pub(super) fn left(
         &mut self,
         native: &dyn Native,
@@ -114,17 +116,17 @@ impl Run<'_> {
         function: u32,
         left: Left,
     ) -> Entered {
-        let Left { stop, mask, live: after, turns, fault, same } = left;
+        let Left { stop, mask, live: after, fuel, fault, same } = left;
         let frame = &mut *self.frame;
         let live = frame.state.live;
         if let NativeStop::Declined = stop {
             return Entered::Block(Some(0));
         }
-        let spent = self.slice - turns.max(0);
+        let spent = self.slice - fuel.max(0);
         let used = spent - self.spent;
         self.spent = spent;
         if let NativeStop::Fault { block, index } = stop {
-            let place = self.world.block(function, block);
+            let place = self.context.block(function, block);
             let step = place.and_then(|b| b.steps.get(index as usize));
             return Entered::Stop(match (fault, step) {
                 (Some(fault), Some(step)) => stopped(fault, function, step.span, step.loc),
@@ -132,10 +134,10 @@ impl Run<'_> {
             });
         }
         let gone = live & !after;
-        for [block, lanes] in &self.reached.parked {
+        for [block, lanes] in &self.cache.pending {
             frame.push_ready(current.act, *block, *lanes);
         }
-        let whole = self.reached.parked.is_empty() && mask == live & !gone;
+        let whole = self.cache.pending.is_empty() && mask == live & !gone;
         if gone != 0 {
             self.exit(current.act, gone);
         }
@@ -150,9 +152,10 @@ impl Run<'_> {
                 let activity = frame.view.take_activity();
                 let idle = native.waits(block) && !activity.changed;
                 if frame.has_ready() {
-                    // The others have their turn when the warp runs again, unless clocks would show that it came early.
+                    // Diverged lanes run after the next slice begins. If the kernel reads clocks, they must
+                    // run when the interpreter would run them.
                     let early = native.reads_clocks() && !native.watches(block);
-                    frame.turn = if early { frame.turn - used } else { -1 };
+                    frame.quantum = if early { frame.quantum - used } else { -1 };
                 }
                 self.give_way(current);
                 Entered::Stop(Stop::Yielded { idle })

@@ -1,4 +1,4 @@
-//! Divergence, calls and warp-synchronous instructions, over bound code made by hand.
+//! Divergence, calls and warp-synchronous instructions, with bound code made by hand.
 
 use crate::bound::{Call, Term, Value32};
 use crate::frame::DEPTH_LIMIT;
@@ -11,7 +11,7 @@ use ptx::isa::{Sem, Space};
 
 const GLOBAL: Space = Space::Global;
 
-/// Seeds that a test of divergence runs with.
+/// The seeds with which each test of divergence runs.
 fn each_seed(mut test: impl FnMut(&mut Machine)) {
     for seed in 0..12 {
         let mut machine = Machine::new();
@@ -20,7 +20,7 @@ fn each_seed(mut test: impl FnMut(&mut Machine)) {
     }
 }
 
-/// Stores how many lanes are together: what `activemask` sees.
+/// Stores the number of active lanes, from `activemask`.
 fn store_company(out: u64) -> Vec<crate::bound::Step> {
     vec![
         step(|exec| {
@@ -71,7 +71,7 @@ fn guards_hold_back_lanes() {
                 guarded(yes(0), set(0, |_, _| 1)),
                 guarded(no(0), set(0, |_, _| 2)),
                 setp(1, |_, _| false),
-                // Would be out of bounds; nobody does it.
+                // Out of bounds, but its guard is true in no lane.
                 guarded(yes(1), store(GLOBAL, Sem::Weak, 8, 0, tid)),
                 store(GLOBAL, Sem::Weak, out, 0, tid),
             ],
@@ -114,7 +114,7 @@ fn lanes_leave_a_loop_one_by_one_and_meet_behind_it() {
     });
 }
 
-/// Collatz lengths: an inner branch in a loop of different lengths, in a loop over two starts.
+/// Collatz lengths: an inner branch in a loop with divergent trip counts, in a loop over two starts.
 #[test]
 fn nested_divergence_in_nested_loops() {
     each_seed(|machine| {
@@ -188,7 +188,8 @@ fn a_switch_sends_lanes_to_their_targets_and_refuses_what_is_past_the_end() {
     assert_eq!((fault.kind, fault.lane), (FaultKind::BadBranchIndex, 4));
 }
 
-/// Two sides call one function; each side's lanes are together in it, and all meet behind.
+/// Both sides of a branch call one function; the lanes of each side are together in it, and all reconverge
+/// afterwards.
 #[test]
 fn divergent_calls_return_to_their_callers() {
     each_seed(|machine| {
@@ -204,7 +205,7 @@ fn divergent_calls_return_to_their_callers() {
                 block(last, Term::Ret),
             ],
         );
-        // Registers of the caller and the callee must not mix: the callee clobbers all it has.
+        // Caller and callee have separate registers: the callee overwrites all of its own.
         let square = device(
             "square",
             vec![
@@ -292,7 +293,7 @@ fn endless_recursion_is_a_stack_overflow() {
     let mut machine = Machine::new();
     machine.stack = 1000;
     assert_eq!(kind_of(&machine, &code(vec![kernel(), endless(24)])), FaultKind::StackOverflow);
-    // Without frames the number of calls is the limit.
+    // Without frames, the limit is the number of nested calls.
     let outcome = machine.run(&code(vec![kernel(), endless(0)]), 1, 1);
     assert_eq!(outcome.trap.expect("a trap").stopped.fault.kind, FaultKind::StackOverflow);
     assert_eq!(outcome.steps, u64::from(DEPTH_LIMIT) + 1);
@@ -334,7 +335,8 @@ fn frames_are_out_of_bounds_when_their_activation_is_over() {
     );
 }
 
-/// Arguments and results of all kinds of places: register to frame, frame to frame, immediate, frame to register.
+/// Arguments and results in all kinds of places: register to frame, frame to frame, immediate, frame to
+/// register.
 #[test]
 fn arguments_go_through_frames_and_registers() {
     let mut machine = Machine::new();
@@ -463,7 +465,8 @@ fn calls_through_addresses_reach_each_lanes_function() {
             let fault = outcome.trap.expect("a trap").stopped.fault;
             (fault.kind, fault.lane)
         };
-        // An address between functions, one past the last, and a function that the list does not name.
+        // An address between functions, one past the last function, and a function that the target list does
+        // not name.
         assert_eq!(bad(8, None), (FaultKind::BadCall, 31));
         assert_eq!(bad(32, None), (FaultKind::BadCall, 31));
         assert_eq!(bad(0, Some(vec![FuncId(1), FuncId(3)])), (FaultKind::BadCall, 1));
@@ -521,7 +524,8 @@ fn members_meet_from_different_instructions() {
 fn members_meet_from_different_activations_and_masks_stay_apart() {
     each_seed(|machine| {
         let out = machine.array(32);
-        // Lanes are members of the set of their parity; low lanes arrive in the kernel, high ones in a function.
+        // The member masks are the even and the odd lanes; low lanes arrive in the kernel, high lanes in a
+        // function.
         let members = |e: &crate::bound::Exec<'_>, l: usize| {
             if tid(e, l).is_multiple_of(2) { 0x5555_5555 } else { 0xaaaa_aaaa }
         };
@@ -555,7 +559,7 @@ fn members_meet_from_different_activations_and_masks_stay_apart() {
 #[test]
 fn exited_and_missing_lanes_are_not_waited_for() {
     each_seed(|machine| {
-        // 20 threads; every third exits late, while the others wait already.
+        // 20 threads; every third exits late, while the others already wait.
         let out = machine.array(20);
         let kernel = function(
             "k",
@@ -634,7 +638,8 @@ fn aligned_instructions_run_once_for_all_lanes() {
     });
 }
 
-/// One lane waits for another of its warp through weak accesses: undefined in the manual, finished all the same.
+/// One lane waits for another lane of its warp through weak accesses. The manual leaves this undefined; it
+/// must still end.
 #[test]
 fn even_weak_spinning_ends() {
     let machine = Machine::new();
@@ -654,32 +659,33 @@ fn even_weak_spinning_ends() {
     machine.finish(&code(vec![kernel]), 1, 32);
 }
 
-/// A random structured program with divergent loops and calls, against the same program run thread by thread.
+/// A random structured program with divergent loops and calls, compared with the same program run thread by
+/// thread.
 #[test]
 fn random_control_flow_agrees_with_running_thread_by_thread() {
-    // Blocks 0..n: at block b, x = x * 5 + b + 1; then by (x >> 3) % 3: next, skip one, or back (at most 40 turns). Function 1
-    // is the same graph; block 2 of the kernel calls it.
+    // Blocks 0..n: at block b, x = x * 5 + b + 1; then by (x >> 3) % 3: next block, skip one, or back (at
+    // most 40 times). Function 1 has the same graph; block 2 of the kernel calls it.
     const BLOCKS: u32 = 7;
     fn mix(x: u32, block: u32) -> u32 {
         x.wrapping_mul(1_664_525).wrapping_add(block + 1) ^ x >> 7
     }
-    fn next(x: u32, block: u32, turns: u32) -> u32 {
+    fn next(x: u32, block: u32, iterations: u32) -> u32 {
         match (x >> 3) % 3 {
             0 => block + 1,
             1 => (block + 2).min(BLOCKS),
-            _ if turns < 40 => block.saturating_sub(2) + 1,
+            _ if iterations < 40 => block.saturating_sub(2) + 1,
             _ => block + 1,
         }
     }
     fn thread(mut x: u32, nested: bool) -> u32 {
-        let (mut block, mut turns) = (1, 0);
+        let (mut block, mut iterations) = (1, 0);
         while block < BLOCKS {
             x = mix(x, block);
-            turns += 1;
+            iterations += 1;
             if block == 2 && !nested {
                 x ^= thread(x, true);
             }
-            block = next(x, block, turns);
+            block = next(x, block, iterations);
         }
         x
     }

@@ -1,7 +1,7 @@
-//! The interpreter's reports to observers.
+//! Reports of the interpreter to observers.
 //!
-//! Invariant: a watched warp does what the same warp does unwatched, save what observers ask for; nothing here runs where no observer is
-//! attached.
+//! Invariant: a watched warp behaves like an unwatched one, except for what observers request. This module
+//! does nothing where no observer is attached.
 
 use super::Run;
 use crate::bound::{Block, Exec};
@@ -11,7 +11,7 @@ use crate::lanes::LaneMask;
 use crate::watch::{BarrierEvent, Interests, Observer, Place, Site, SyncPart, WarpSyncEvent};
 
 impl WarpFrame {
-    /// Sets where lanes of the warp are, and reports an event there. Does nothing where nobody watches.
+    /// Sets the position of lanes and reports an event there. Does nothing without observers.
     #[inline(always)]
     pub(crate) fn tell(
         &mut self,
@@ -28,7 +28,7 @@ impl WarpFrame {
         }
     }
 
-    /// Sets where the lanes are of which events will be reported.
+    /// Sets the position of the lanes whose events are reported next.
     pub(crate) fn set_place(&mut self, act: u32, block: u32, index: u32) {
         let Some(activation) = self.acts.get(act as usize) else { return };
         let (function, frame) = (activation.function, activation.frame);
@@ -41,19 +41,19 @@ impl WarpFrame {
 }
 
 impl Run<'_> {
-    /// The number that stands for a block's terminator in a [`Place`].
+    /// The instruction index that denotes a block's terminator in a [`Place`].
     pub(super) fn terminator_index(&self, function: u32, block: u32) -> u32 {
-        self.world.block(function, block).map_or(0, |block| block.steps.len() as u32)
+        self.context.block(function, block).map_or(0, |block| block.steps.len() as u32)
     }
 
     /// Reports an event at a block's terminator.
     pub(super) fn tell(&mut self, act: u32, block: u32, event: impl FnMut(&mut dyn Observer, &Site)) {
-        let world = self.world;
-        let index = |function| (block, world.block(function, block).map_or(0, |b| b.steps.len() as u32));
+        let context = self.context;
+        let index = |function| (block, context.block(function, block).map_or(0, |b| b.steps.len() as u32));
         self.frame.tell(act, index, event);
     }
 
-    /// As [`Run::steps`], with every instruction reported.
+    /// As [`Run::steps`], and reports every instruction.
     #[cold]
     #[inline(never)]
     pub(super) fn watched_steps(
@@ -64,7 +64,7 @@ impl Run<'_> {
         first: usize,
     ) -> Result<(), Stop> {
         self.frame.set_place(current.act, current.block, 0);
-        let wanted = self.world.interests(function).map_or(&[][..], |all| all.block(current.block));
+        let wanted = self.context.interests(function).map_or(&[][..], |all| all.block(current.block));
         let frame = &mut *self.frame;
         let act = &mut frame.acts[current.act as usize];
         let mut exec = Exec {
@@ -99,19 +99,19 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Reports that lanes are at the terminator of their block.
+    /// Reports that lanes have reached the terminator of their block.
     pub(super) fn reaches_terminator(&mut self, current: &Current, block: &Block) {
         self.frame.set_place(current.act, current.block, block.steps.len() as u32);
         let WarpFrame { view, acts, .. } = &mut *self.frame;
         let (function, regs) = (acts[current.act as usize].function, &acts[current.act as usize].regs);
-        let wanted = self.world.interests(function).map_or(&[][..], |all| all.block(current.block));
+        let wanted = self.context.interests(function).map_or(&[][..], |all| all.block(current.block));
         let (before, _) = Interests::of(wanted, block.steps.len());
         if let Some(site) = view.site().filter(|_| before != 0) {
             site.tell_some(before, |observer, site| observer.step(site, current.mask, current.mask, regs));
         }
     }
 
-    /// Reports that a warp-synchronous instruction is about to be carried out for all its lanes.
+    /// Reports that a warp-synchronous instruction will execute for all its lanes.
     pub(super) fn completes_sync(&mut self, lanes: LaneMask, parts: &[(u32, u32, LaneMask)]) {
         let Some((act, block, _)) = parts.first() else { return };
         let list = self.parts(parts);
@@ -120,7 +120,7 @@ impl Run<'_> {
         });
     }
 
-    /// Reports that a warp-synchronous instruction has been carried out for these lanes.
+    /// Reports that a warp-synchronous instruction has executed for these lanes.
     pub(super) fn completed_sync(&mut self, act: u32, block: u32, lanes: LaneMask) {
         let index = self.terminator_index(self.frame.acts[act as usize].function, block);
         self.frame.set_place(act, block, index);

@@ -1,12 +1,12 @@
-//! Parameter buffers of a kernel, kept from launch to launch.
+//! Parameter buffers of a kernel, which are reused by later launches.
 //!
-//! Invariant: a buffer belongs to one launch at a time, and all of them are freed with the kernel.
+//! Invariant: a buffer belongs to one launch at a time, and all buffers are freed with the kernel.
 
 use super::Kernel;
 use crate::mem::{Class, MemoryError};
 use std::sync::{MutexGuard, PoisonError};
 
-/// A parameter buffer, which the kernel keeps for its next launch.
+/// A parameter buffer; dropping it keeps the buffer for the next launch.
 pub(super) struct Params<'a> {
     kernel: &'a Kernel,
     pub(super) address: u64,
@@ -44,7 +44,7 @@ impl Kernel {
 impl Drop for Kernel {
     fn drop(&mut self) {
         for address in std::mem::take(&mut *self.buffers()) {
-            // Nothing else frees it: the guest's `free` takes global memory only.
+            // Cannot fail: the guest's `free` takes only memory of the guest's `malloc`.
             let _ = self.module.memory.free(address);
         }
     }

@@ -1,17 +1,18 @@
 //! The local memory that a thread needs for the frames of a kernel and of the functions that it calls.
 //!
-//! Invariant: where calls nest to a known depth, the frames of the deepest path fit. With recursion, or calls through pointers, a thread gets
-//! a fixed amount, and traps when it needs more.
+//! Invariant: if the call graph bounds the nesting of calls, the frames of the deepest path fit. With
+//! recursion or indirect calls a thread gets a fixed amount, and traps if it needs more.
 
 use crate::bound::{Code, Term};
 use crate::frame::DEPTH_LIMIT;
 use ptx::check::module::FuncId;
 use ptx::ir::Callee;
 
-/// Local memory of a thread where calls may nest without bound, in bytes. Chosen: 64 times the default of CUDA.
+/// Local memory of a thread in bytes if calls can nest without bound. Chosen: 64 times CUDA's default.
 const STACK_BYTES: u64 = 64 << 10;
 
-/// Local memory of a thread in bytes: what the deepest path of calls needs, or a fixed amount where there is no deepest.
+/// Local memory of a thread in bytes: that of the deepest call path, or a fixed amount if calls can nest
+/// without bound.
 pub(super) fn stack_bytes(code: &Code, kernel: FuncId) -> u64 {
     let mut state = vec![None; code.functions.len()];
     let align = code.functions.iter().flatten().map(|f| u64::from(f.frame_align)).max().unwrap_or(1).max(16);
@@ -21,11 +22,11 @@ pub(super) fn stack_bytes(code: &Code, kernel: FuncId) -> u64 {
         .and_then(Option::as_ref)
         .map_or(0, |f| u64::from(f.frame_bytes));
     let bytes = deepest(code, kernel.0, 0, &mut state).unwrap_or(STACK_BYTES + own).next_multiple_of(align);
-    // Lanes whose memories lie a large power of two apart would share one cache set.
+    // Local memories of lanes at distances of a large power of two would compete for one cache set.
     if bytes >= 2048 { bytes + align.max(64) } else { bytes }
 }
 
-/// The stack that a function and what it calls need; `None` where calls may nest without bound.
+/// The stack that a function and its callees need; `None` if calls can nest without bound.
 fn deepest(code: &Code, function: u32, depth: u32, state: &mut Vec<Option<Option<u64>>>) -> Option<u64> {
     if depth > DEPTH_LIMIT {
         return None;
@@ -34,7 +35,7 @@ fn deepest(code: &Code, function: u32, depth: u32, state: &mut Vec<Option<Option
     if let Some(known) = state[function as usize] {
         return known;
     }
-    // Met again before it is known: recursion.
+    // A second visit before the result is known means recursion.
     state[function as usize] = Some(None);
     let mut below = 0;
     for block in &body.blocks {

@@ -1,4 +1,4 @@
-//! Launches of small PTX programs: what loading places, what a launch refuses, what a trap says.
+//! Launches of small PTX programs: placement of variables, refused launches, and trap reports.
 
 use super::{Kernel, LaunchConfig, LaunchError, LoadError, LoadedModule};
 use crate::mem::{Class, Memory};
@@ -171,7 +171,7 @@ fn global_and_constant_variables_are_initialised_and_linked() {
     let out = kernel.module().memory().alloc(Class::Global, 16, 16, "out").expect("memory");
     kernel.launch(&config(1, &[out])).expect("runs");
     assert_eq!(words(&kernel, out, 4), [20, 30, 7, 7]);
-    // Variables keep what a launch wrote.
+    // Variables keep the values of the launch before.
     kernel.launch(&config(1, &[out])).expect("runs");
     assert_eq!(words(&kernel, out, 4), [21, 30, 7, 7]);
 }

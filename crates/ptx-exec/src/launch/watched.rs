@@ -1,4 +1,4 @@
-//! What observers are told about a launch.
+//! Facts about a launch for observers.
 
 use super::{Kernel, LaunchConfig};
 use crate::layout::used_variables;
@@ -8,7 +8,7 @@ use ptx::isa::Space;
 use std::sync::Arc;
 
 impl Kernel {
-    /// What observers are told about a launch.
+    /// Facts about the launch for observers.
     pub(super) fn facts(&self, config: &LaunchConfig, shape: &Arc<GridShape>) -> LaunchFacts {
         let layout = self.module.layout(self.kernel);
         let program = &self.module.program;
@@ -29,7 +29,7 @@ impl Kernel {
             kernel: self.kernel,
             shape: Arc::clone(shape),
             seed: config.seed,
-            memory: Arc::clone(&self.module.memory),
+            memory: self.module.memory.clone(),
             shared,
             variables: layout.variables,
             shared_bytes: self.shared_bytes(config),

@@ -1,14 +1,17 @@
-//! The workspace of a cooperative launch: what `%envreg1` and `%envreg2` point to, and where the CTAs of a grid wait for each other.
+//! The workspace of a cooperative launch, at the address in `%envreg1` and `%envreg2`: the state of its grid
+//! barrier.
 //!
-//! Cooperative groups read the halves of its address from `%envreg1` (upper) and `%envreg2` (lower), count arrivals of CTAs in its
-//! second word, and take an address of zero for a launch that is not cooperative.
+//! Cooperative groups read the upper half of the address from `%envreg1` and the lower half from `%envreg2`,
+//! and count arrivals of CTAs in the second word. An address of zero means that the launch is not
+//! cooperative.
 //!
-//! Invariant: the memory is global memory of the guest that lives as long as the launch, and begins as zeros but for its size.
+//! Invariant: the workspace is global memory of the guest that lives as long as the launch. Initially it is
+//! zero except for its size.
 
 use crate::mem::{Class, Memory, MemoryError};
 use std::sync::Arc;
 
-/// Bytes of a workspace. Chosen: the two words that cooperative groups of CUDA 12 use, and room beside them.
+/// Size of a workspace in bytes. Chosen: more than the two words that cooperative groups of CUDA 12 use.
 const BYTES: u64 = 64;
 
 /// The workspace of one launch.
@@ -41,7 +44,7 @@ impl Workspace {
 
 impl Drop for Workspace {
     fn drop(&mut self) {
-        // A kernel's `free` takes what `malloc` gave and nothing else, so it is still there.
+        // Cannot fail: the guest's `free` takes only memory of the guest's `malloc`.
         let _ = self.memory.free(self.address);
     }
 }

@@ -1,10 +1,11 @@
 //! Loads, stores and atomic operations of a warp.
 //!
-//! Lanes act in ascending order; where several store to one address the highest lane's value stays. Orderings become fences of the
-//! host around relaxed accesses: never weaker than asked. Atomic operations on what a CTA owns (shared, local) are plain loads and
-//! stores, because all its warps run on one thread.
+//! Lanes act in ascending order: if several store to one address, the value of the highest lane remains.
+//! Orderings become fences of the host around relaxed accesses, at least as strong as requested. Atomic
+//! operations on memory that a CTA owns (shared, local) are plain loads and stores, because all warps of a
+//! CTA run on one thread.
 //!
-//! Invariant: every method checks all lanes of its mask before it accesses memory for any.
+//! Invariant: every method checks all lanes of its mask before it accesses memory for any of them.
 
 use super::admit::{Asked, all};
 use super::view::{Refusal, refuse};
@@ -15,7 +16,7 @@ use crate::watch::AccessKind;
 use ptx::isa::{Sem, Space};
 use std::sync::atomic::{Ordering, fence};
 
-/// Bytes of a string that the machine reads at most (formats of `vprintf`, messages of `__assertfail`).
+/// The longest string that the machine reads, in bytes: formats of `vprintf`, messages of `__assertfail`.
 const STRING_LIMIT: u64 = 1 << 20;
 
 pub(super) fn before(sem: Sem) {
@@ -35,10 +36,10 @@ pub(super) fn after(sem: Sem) {
 }
 
 impl View {
-    /// `ld`: one value for each lane of `mask`; the other lanes of `out` keep theirs.
+    /// `ld`: one value for each lane of `mask`; other lanes of `out` do not change.
     ///
     /// # Errors
-    /// A fault of the lowest lane at fault, if any: out of bounds or misaligned.
+    /// The fault of the lowest faulting lane: out of bounds or misaligned.
     #[inline]
     pub fn load<'a, T: Cell>(
         &mut self,
@@ -51,7 +52,7 @@ impl View {
         self.load_vector(space, addrs, mask, sem, [out])
     }
 
-    /// `ld.vN`: N values for each lane; the address is a multiple of their size together.
+    /// `ld.vN`: N values for each lane; the address must be a multiple of their total size.
     ///
     /// # Errors
     /// As [`View::load`].
@@ -125,7 +126,7 @@ impl View {
         self.store_vector(space, addrs, mask, sem, [values])
     }
 
-    /// `st.vN`: N values for each lane; the address is a multiple of their size together.
+    /// `st.vN`: N values for each lane; the address must be a multiple of their total size.
     ///
     /// # Errors
     /// As [`View::store`].
@@ -194,8 +195,9 @@ impl View {
         self.store(space, Addresses::Same(address), mask, sem, values)
     }
 
-    /// `atom`, `red`: each lane in turn replaces its cell's value by `f(lane, old)`, atomically; `None` leaves it (a failed
-    /// `cas`). `f` may be called more than once for a lane. Returns the old values.
+    /// `atom`, `red`: one lane after another replaces the value of its cell by `f(lane, old)`, atomically.
+    /// `None` leaves the cell unchanged (a failed `cas`). `f` may be called more than once for a lane.
+    /// Returns the old values.
     ///
     /// # Errors
     /// As [`View::store`].
@@ -229,7 +231,7 @@ impl View {
                 }
             });
         } else if let Some(place) = target.same::<T>(0) {
-            // All lanes at one address: the warp's operations, in order of lanes, become one update.
+            // All lanes have the same address: the operations of the warp, in lane order, become one update.
             let (first, _) = place.update(|first| {
                 let all = lanes_of(mask).fold((first, false), |(value, wrote), lane| match f(lane, value) {
                     Some(new) => (new, true),
@@ -256,7 +258,8 @@ impl View {
         Ok(out)
     }
 
-    /// `fence`, `membar`: orders this warp's accesses before and after, as strongly as asked or more.
+    /// `fence`, `membar`: orders the accesses of this warp before and after it, at least as strongly as
+    /// requested.
     pub fn fence(&mut self, sem: Sem) {
         match sem {
             Sem::Sc => fence(Ordering::SeqCst),
@@ -266,7 +269,7 @@ impl View {
         }
     }
 
-    /// Reads bytes as one lane would.
+    /// Reads bytes as one lane.
     ///
     /// # Errors
     /// As [`View::load`].
@@ -280,10 +283,10 @@ impl View {
         (0..bytes).map(|i| self.read_byte(space, lane, address.wrapping_add(i))).collect()
     }
 
-    /// Reads bytes up to a zero, as one lane would.
+    /// Reads bytes up to a zero, as one lane.
     ///
     /// # Errors
-    /// As [`View::load`]; also where no zero comes within a megabyte.
+    /// As [`View::load`]; also if there is no zero within a megabyte.
     pub fn read_c_string(&mut self, space: Space, lane: usize, address: u64) -> Result<Vec<u8>, Box<Fault>> {
         let mut text = Vec::new();
         for i in 0..STRING_LIMIT {
@@ -295,7 +298,7 @@ impl View {
         Err(Fault::new(FaultKind::Unsupported("a string of more than a megabyte".to_owned()), lane))
     }
 
-    /// One value as one lane reads it.
+    /// Reads one value as one lane.
     ///
     /// # Errors
     /// As [`View::load`].
@@ -310,7 +313,7 @@ impl View {
         }
     }
 
-    /// One value as one lane writes it.
+    /// Writes one value as one lane.
     ///
     /// # Errors
     /// As [`View::store`].
@@ -345,7 +348,7 @@ impl View {
         Ok(out.0[lane])
     }
 
-    /// Copies bytes from a space to each lane's own local memory: arguments and results of calls.
+    /// Copies bytes from a state space to each lane's own local memory, for arguments and results of calls.
     pub(crate) fn copy_to_local(
         &mut self,
         mask: LaneMask,
@@ -367,7 +370,7 @@ impl View {
         Ok(())
     }
 
-    /// `malloc` of one lane; 0 where there is no room.
+    /// `malloc` of one lane; 0 if there is no memory.
     pub fn malloc(&mut self, bytes: u64) -> u64 {
         self.note(false, true);
         self.memory().alloc(Class::Malloc, bytes, 16, "memory from the kernel's `malloc`").unwrap_or(0)
@@ -376,7 +379,7 @@ impl View {
     /// `free` of one lane; a null pointer is allowed.
     ///
     /// # Errors
-    /// A fault where `malloc` returned no such address, or it is freed already.
+    /// A fault if the address is not that of a live `malloc` allocation.
     pub fn free(&mut self, lane: usize, address: u64) -> Result<(), Box<Fault>> {
         self.note(false, true);
         let freed = address == 0 || self.memory().free_if(address, |class| class == Class::Malloc).is_ok();

@@ -1,6 +1,6 @@
-//! Accesses of watched warps: observers see them before they take place, and may have lanes left out.
+//! Accesses of watched warps: observers are notified before an access, and can exclude lanes from it.
 //!
-//! Invariant: what is left out is not accessed at all; the other lanes go through the checks of every access afterwards.
+//! Invariant: an excluded lane accesses no memory; the other lanes pass all checks afterwards.
 
 use super::view::View;
 use super::{Addresses, Cell};
@@ -8,28 +8,28 @@ use crate::lanes::{Bits, Lane, LaneMask, lanes_of};
 use crate::watch::{Access, AccessKind, Refused};
 use ptx::isa::{Sem, Space};
 
-/// An access, before its lanes are known to be in bounds.
+/// An access before its bounds checks.
 #[derive(Clone, Copy)]
 pub(super) struct Asked<'a> {
     pub(super) kind: AccessKind,
     pub(super) space: Space,
     pub(super) addrs: Addresses<'a>,
     pub(super) sem: Sem,
-    /// Bytes of an element, and how many a lane accesses.
+    /// Bytes of an element.
     pub(super) element: u64,
     pub(super) elements: usize,
-    /// Which elements.
+    /// The accessed elements of a lane, as bits.
     pub(super) chosen: u8,
 }
 
 impl View {
-    /// The lanes of `mask` that are to take part: all, unless an observer objects.
+    /// The lanes of `mask` that take part: all that no observer excludes.
     #[inline(always)]
     pub(super) fn admit<'a>(&mut self, mask: LaneMask, asked: impl FnOnce() -> Asked<'a>) -> LaneMask {
         if !self.is_watched() || mask == 0 { mask } else { self.ask(mask, asked()) }
     }
 
-    /// As [`View::admit`], for a load: lanes that do not take part get zeros.
+    /// As [`View::admit`], for a load: excluded lanes get zeros.
     #[inline(always)]
     pub(super) fn admit_load<T: Cell + Bits, const N: usize>(
         &mut self,
@@ -112,7 +112,7 @@ impl View {
     }
 }
 
-/// All of so many elements.
+/// The bits of all elements.
 pub(super) fn all(elements: usize) -> u8 {
     u8::MAX >> (8 - elements.clamp(1, 8))
 }

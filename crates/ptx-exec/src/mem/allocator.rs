@@ -1,27 +1,28 @@
-//! The allocator of programs that end with one clear line where the host's memory runs out.
+//! A global allocator that ends the process with one line of text when the host's memory is exhausted.
 //!
-//! Whatever a user's sizes ask for is allocated so that having none is an error with a name. This is for the rest: a list that grows by one
-//! more diagnostic has nobody to report to. Rust's own answer is an abort, which looks like a bug of ours.
+//! Allocations whose size comes from a user report a failure as an error. This allocator is for all others,
+//! such as the growth of a list of diagnostics, which have no way to report a failure. Rust's default is an
+//! abort, which looks like a bug.
 //!
-//! Invariant: within [`attempt`], having no memory is the caller's to handle; elsewhere the process ends, and nothing of it runs any more.
+//! Invariant: within [`attempt`], a failed allocation is left to the caller. Elsewhere the process ends.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-/// The exit status where memory runs out: the environment is at fault.
+/// The exit status when memory is exhausted: an error of the environment.
 const STATUS: i32 = 2;
 
 thread_local! {
     static ATTEMPTS: Cell<bool> = const { Cell::new(false) };
 }
 
-// SAFETY: the C library's, with the signatures of POSIX.
+// SAFETY: functions of the C library, with the signatures of POSIX.
 unsafe extern "C" {
     fn write(file: i32, bytes: *const u8, count: usize) -> isize;
     fn _exit(status: i32) -> !;
 }
 
-/// Does something that allocates and can go on where there is no memory: `Vec::try_reserve` and the like.
+/// Runs code that handles failed allocations, with `Vec::try_reserve` and the like.
 pub fn attempt<R>(allocate: impl FnOnce() -> R) -> R {
     let before = ATTEMPTS.replace(true);
     let result = allocate();
@@ -29,13 +30,13 @@ pub fn attempt<R>(allocate: impl FnOnce() -> R) -> R {
     result
 }
 
-/// The system's allocator, save that the process ends with status 2 and a line on standard error where it has no memory.
+/// The system's allocator, which on failure ends the process with status 2 and a line on standard error.
 #[derive(Clone, Copy, Debug)]
 pub struct EndingAllocator;
 
 impl EndingAllocator {
     fn checked(place: *mut u8, bytes: usize) -> *mut u8 {
-        // A thread that ends has no such value any more; then nobody handles it.
+        // A thread that is ending has lost its thread-local values; then no caller handles the failure.
         if place.is_null() && !ATTEMPTS.try_with(Cell::get).unwrap_or(false) {
             end(bytes);
         }
@@ -43,30 +44,32 @@ impl EndingAllocator {
     }
 }
 
-// SAFETY: every call is the system allocator's with the same arguments; what is added allocates nothing and does not unwind.
+// SAFETY: every call forwards to the system allocator with the same arguments; the added code neither
+// allocates nor unwinds.
 unsafe impl GlobalAlloc for EndingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: as the caller of this promises.
+        // SAFETY: the caller's obligations are those of the system allocator.
         Self::checked(unsafe { System.alloc(layout) }, layout.size())
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: as the caller of this promises.
+        // SAFETY: the caller's obligations are those of the system allocator.
         Self::checked(unsafe { System.alloc_zeroed(layout) }, layout.size())
     }
 
     unsafe fn realloc(&self, place: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
-        // SAFETY: as the caller of this promises.
+        // SAFETY: the caller's obligations are those of the system allocator.
         Self::checked(unsafe { System.realloc(place, layout, bytes) }, bytes)
     }
 
     unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
-        // SAFETY: as the caller of this promises.
+        // SAFETY: the caller's obligations are those of the system allocator.
         unsafe { System.dealloc(place, layout) }
     }
 }
 
-/// Says what could not be had, without allocating, and ends the process. Destructors do not run: they might allocate, or wait for this thread.
+/// Prints the failed size without allocating, and ends the process. Destructors do not run: they could
+/// allocate, or wait for this thread.
 #[cold]
 fn end(bytes: usize) -> ! {
     let mut line = [0; 96];
@@ -90,8 +93,8 @@ fn end(bytes: usize) -> ! {
     }
     put(&digits[first..]);
     put(b" bytes more cannot be had\n");
-    // SAFETY: the bytes are there; a line that cannot be written is lost.
+    // SAFETY: the pointer and the length are those of one buffer; an error is ignored.
     let _ = unsafe { write(2, line.as_ptr(), length) };
-    // SAFETY: it takes a number and does not come back.
+    // SAFETY: `_exit` takes a number and does not return.
     unsafe { _exit(STATUS) }
 }

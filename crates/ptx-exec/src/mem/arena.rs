@@ -1,23 +1,24 @@
 //! One reserved range of addresses, and the memory behind it.
 //!
-//! Invariants: the range is reserved once and given back only when the arena is dropped; a byte below the committed mark of
-//! its region stays readable and writable until then, whatever is allocated or freed in between. Whoever keeps the arena
-//! alive may therefore access committed bytes, from any thread, as long as racing accesses are atomic.
+//! Invariants: the range is reserved once, and released when the arena is dropped. A byte below the committed
+//! mark of its region stays readable and writable until then, regardless of allocations. So the owner of an
+//! arena may access committed bytes from any thread, if racing accesses are atomic.
 //!
-//! What it does not do: it does not know allocations; [`super::heap`] and [`super::Memory`] do.
+//! The arena does not know allocations; [`super::heap`] and [`super::Memory`] do.
 
 use ptx::check::module::AddressSize;
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags};
 use std::ptr::NonNull;
 
-/// Committing and releasing works in steps of this many bytes: a multiple of every page size in use (4, 16 and 64 KiB).
+/// The granularity of committing and releasing in bytes: a multiple of all common page sizes (4, 16 and 64
+/// KiB).
 pub(super) const PAGE: u64 = 64 * 1024;
 
-/// Size of the range, as far as windows and allocations of the devices go, where there are enough addresses.
+/// Size of the range for windows and allocations of the devices, if enough addresses are available.
 pub(super) const FULL: u64 = 64 << 30;
 
-/// Further addresses, for memory that the host and all devices share and for what the host maps. Chosen: programs reserve several times
-/// the memory of a device.
+/// Additional addresses for memory that host and devices share and for mapped pages. Chosen: programs reserve
+/// several times the memory of a device.
 const MORE: u64 = FULL + (1 << 40);
 
 #[cfg(target_os = "linux")]
@@ -31,20 +32,21 @@ pub(super) struct Arena {
     bytes: u64,
 }
 
-// SAFETY: the arena owns its range as a mutex owns its value: the pointer is only used to make places in it, and every
-// access through a place is atomic or made by the one thread that owns the window (see `cell`).
+// SAFETY: the arena owns its range as a mutex owns its value. The pointer is only used to make places in it,
+// and every access through a place is atomic or made by the one thread that owns the window (see `cell`).
 unsafe impl Send for Arena {}
-// SAFETY: as for `Send`; `&Arena` only commits, releases and names addresses, which the operating system makes thread-safe.
+// SAFETY: as for `Send`; `&Arena` only commits, releases and names addresses, which the operating system
+// makes thread-safe.
 unsafe impl Sync for Arena {}
 
 impl Arena {
-    /// Reserves a range that addresses of this width can name, as large as the system grants, and grants once more: where addresses are
-    /// limited, as much is left for the rest of the process. Tries the same addresses in the same order each time, so that addresses look
-    /// alike from run to run.
+    /// Reserves a range that addresses of this width can name: the largest size that the system grants twice,
+    /// so that as much remains for the rest of the process where addresses are limited. Tries the same
+    /// addresses in the same order each time, so that addresses are similar from run to run.
     pub(super) fn reserve(size: AddressSize) -> Option<Self> {
         const GIB: u64 = 1 << 30;
         const MIB: u64 = 1 << 20;
-        // The hints are places that common systems leave free; nothing but the look of addresses depends on them.
+        // The hints are usually free; only the look of addresses depends on them.
         let (hints, sizes): (&[u64], &[u64]) = match size {
             AddressSize::Bits64 => {
                 const SIZES: &[u64] =
@@ -61,7 +63,7 @@ impl Arena {
             AddressSize::Bits32 => 1 << 32,
         };
         for bytes in sizes {
-            // A hint that is taken makes the system choose; that is good enough if it lies below the limit.
+            // If a hint is taken, the system chooses an address; it is used if it lies below the limit.
             let attempts = hints.iter().map(|hint| Self::map(*hint, *bytes));
             let mut kept = Vec::new();
             let mut at_hint = None;
@@ -86,7 +88,8 @@ impl Arena {
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
         // SAFETY: a new private mapping without MAP_FIXED replaces no mapping that exists.
         let base = unsafe { rustix::mm::mmap_anonymous(hint, length, ProtFlags::empty(), flags) }.ok()?;
-        // SAFETY: the mapping is ours, and no access sees how large its pages are. Where there are no large ones, it stays as it is.
+        // SAFETY: the mapping is ours, and no access depends on its page size. Without huge pages the call
+        // has no effect.
         #[cfg(target_os = "linux")]
         let _ = unsafe { rustix::mm::madvise(base, length, rustix::mm::Advice::LinuxHugepage) };
         Some(Self { base: NonNull::new(base.cast())?, bytes })
@@ -102,7 +105,8 @@ impl Arena {
         self.bytes
     }
 
-    /// Makes `start..end` (rounded out to pages) readable and writable; new bytes are zero. Says whether the system could.
+    /// Makes `start..end`, rounded out to pages, readable and writable; new bytes are zero. Returns whether
+    /// the system granted it.
     pub(super) fn commit(&self, start: u64, end: u64) -> bool {
         let start = start / PAGE * PAGE;
         let end = end.next_multiple_of(PAGE).min(self.base() + self.bytes);
@@ -111,14 +115,14 @@ impl Arena {
         }
         let flags = MprotectFlags::READ | MprotectFlags::WRITE;
         let at = self.base.as_ptr().with_addr(start as usize).cast();
-        // SAFETY: the pages are in our own mapping (checked above), and gaining rights invalidates no access.
+        // SAFETY: the pages are in our own mapping (checked above), and adding rights invalidates no access.
         unsafe { rustix::mm::mprotect(at, (end - start) as usize, flags) }.is_ok()
     }
 
-    /// Puts pages of a file in the place of `start..end`, whole pages in the range, which stay readable and writable all the time. Says
-    /// whether the system could.
+    /// Replaces `start..end`, whole pages of the range, by pages of a file. They stay readable and writable
+    /// all the time. Returns whether the system granted it.
     ///
-    /// Stores to those bytes that race with it may be lost.
+    /// Concurrent stores to these bytes can be lost.
     #[cfg(target_os = "linux")]
     pub(super) fn share(&self, start: u64, end: u64, file: &std::os::fd::OwnedFd, offset: u64) -> bool {
         let flags = MapFlags::SHARED | MapFlags::FIXED;
@@ -129,13 +133,14 @@ impl Arena {
         unsafe { rustix::mm::mmap(at, (end - start) as usize, rights, flags, file, offset) }.is_ok()
     }
 
-    /// As the function for Linux: there is no such system call.
+    /// Not available: only Linux has this system call.
     #[cfg(not(target_os = "linux"))]
     pub(super) fn share(&self, _start: u64, _end: u64, _file: &std::os::fd::OwnedFd, _offset: u64) -> bool {
         false
     }
 
-    /// Takes back what [`Arena::share`] did: the pages are zero, and readable and writable all the time. Says whether the system could.
+    /// Undoes [`Arena::share`]: the pages become zero, and stay readable and writable. Returns whether the
+    /// system granted it.
     pub(super) fn unshare(&self, start: u64, end: u64) -> bool {
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED;
         let rights = ProtFlags::READ | ProtFlags::WRITE;
@@ -144,7 +149,7 @@ impl Arena {
         unsafe { rustix::mm::mmap_anonymous(at, (end - start) as usize, rights, flags) }.is_ok()
     }
 
-    /// Gives the memory of pages that [`Arena::share`] put there back to the system, for all who have them: they read as zero.
+    /// Releases the memory of pages of a file, for all processes that map them: they become zero.
     #[cfg(target_os = "linux")]
     pub(super) fn release_shared(&self, start: u64, end: u64) -> bool {
         let Some(at) = self.pages(start, end) else { return false };
@@ -152,7 +157,7 @@ impl Arena {
         unsafe { rustix::mm::madvise(at, (end - start) as usize, rustix::mm::Advice::LinuxRemove) }.is_ok()
     }
 
-    /// As the function for Linux: nothing is shared.
+    /// Does nothing: only Linux shares pages.
     #[cfg(not(target_os = "linux"))]
     pub(super) fn release_shared(&self, _start: u64, _end: u64) -> bool {
         false
@@ -165,11 +170,11 @@ impl Arena {
         (inside && whole).then(|| self.base.as_ptr().with_addr(start as usize).cast())
     }
 
-    /// Gives the memory of the whole pages in `start..end` back to the system: they stay mapped and read as zero. Returns
-    /// the part that it did.
+    /// Releases the memory of the whole pages in `start..end`: they stay mapped and become zero. Returns the
+    /// released part.
     pub(super) fn release(&self, start: u64, end: u64) -> std::ops::Range<u64> {
         if !cfg!(target_os = "linux") {
-            return start..start; // elsewhere the advice does not promise zeroes
+            return start..start; // elsewhere `madvise` does not guarantee zeros
         }
         let first = start.next_multiple_of(PAGE).max(self.base());
         let last = end.min(self.base() + self.bytes) / PAGE * PAGE;
@@ -177,8 +182,9 @@ impl Arena {
             return start..start;
         }
         let at = self.base.as_ptr().with_addr(first as usize).cast();
-        // SAFETY: the pages are in our own private mapping (clamped above) and stay mapped; that their bytes become zero is a
-        // store like any other to bytes that only atomics and owned windows look at.
+        // SAFETY: the pages are in our own private mapping (clamped above) and stay mapped. That their bytes
+        // become zero is a store like any other to bytes that are accessed only by atomics and by the owners
+        // of windows.
         match unsafe { rustix::mm::madvise(at, (last - first) as usize, DISCARD) } {
             Ok(()) => first..last,
             Err(_) => start..start,
@@ -188,7 +194,7 @@ impl Arena {
 
 impl Drop for Arena {
     fn drop(&mut self) {
-        // SAFETY: the mapping is ours alone and nothing can name a place in it after its arena is gone.
+        // SAFETY: the mapping is ours alone, and no place in it outlives the arena.
         let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.bytes as usize) };
     }
 }

@@ -1,13 +1,14 @@
-//! What one access reads or writes: 1, 2, 4 or 8 bytes.
+//! The unit of one access: 1, 2, 4 or 8 bytes.
 //!
-//! Invariant: a [`Place`] names bytes that are mapped and aligned for its cell. All plain guest accesses are relaxed
-//! atomics of the access's size, so that racy guests are not undefined in the host. (Races of different sizes on the same
-//! bytes are outside what Rust's model describes; on the hardware that we run on they are ordinary accesses of both sizes.)
+//! Invariant: a [`Place`] names bytes that are mapped, and aligned for its cell. All plain guest accesses are
+//! relaxed atomics of the access's size, so that a racy guest is not undefined behaviour in the host. Races
+//! of different sizes on the same bytes are outside of Rust's memory model; on the supported hardware they
+//! are ordinary accesses of both sizes.
 
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 
-/// A value that one access moves: `u8`, `u16`, `u32` or `u64`.
+/// A value that one access transfers: `u8`, `u16`, `u32` or `u64`.
 pub trait Cell: sealed::Raw + crate::lanes::Bits {}
 
 mod sealed {
@@ -21,7 +22,7 @@ mod sealed {
         fn load(cell: &Self::Atomic) -> Self;
         /// Relaxed store.
         fn store(cell: &Self::Atomic, value: Self);
-        /// Relaxed compare and exchange; the error is the value found.
+        /// Relaxed compare and exchange; the error is the current value.
         fn replace(cell: &Self::Atomic, old: Self, new: Self) -> Result<Self, Self>;
         /// Zero-extended.
         fn widen(self) -> u64;
@@ -70,8 +71,8 @@ impl<T: Cell> Place<T> {
     /// Names the cell at `address`.
     ///
     /// # Safety
-    /// `address` is a multiple of the cell's size; its bytes are committed in an arena that outlives every use of the place, or the host
-    /// has promised for them (`Memory::adopt`, `Memory::reach_host`).
+    /// `address` must be a multiple of the cell's size. Its bytes must be committed in an arena that outlives
+    /// every use of the place, or be guaranteed by the host (`Memory::adopt`, `Memory::reach_host`).
     #[inline(always)]
     pub(super) unsafe fn new(address: u64) -> Self {
         debug_assert!(address.is_multiple_of(T::BYTES));
@@ -81,8 +82,9 @@ impl<T: Cell> Place<T> {
     #[inline(always)]
     fn atomic<'a>(self) -> &'a T::Atomic {
         let at: *const T::Atomic = std::ptr::with_exposed_provenance(self.address);
-        // SAFETY: whoever made the place promised that it is mapped (its arena, or who registered it, exposed its provenance) and aligned, and that
-        // the arena outlives the use, which ends in the function that called; all shared accesses are atomic.
+        // SAFETY: the caller of `new` guaranteed that it is mapped, aligned and outlives the use, which ends
+        // in the calling function; the arena or the registering host exposed its provenance. All shared
+        // accesses are atomic.
         unsafe { &*at }
     }
 
@@ -104,8 +106,8 @@ impl<T: Cell> Place<T> {
         T::store(self.atomic(), value);
     }
 
-    /// Atomic update by relaxed compare and exchange: `f` may be called more than once, `None` leaves the cell as it is.
-    /// Returns the old value and what was written.
+    /// Atomic update by relaxed compare and exchange. `f` may be called more than once; `None` leaves the
+    /// cell unchanged. Returns the old value and the stored value.
     #[inline(always)]
     pub(super) fn update(self, f: impl Fn(T) -> Option<T>) -> (T, Option<T>) {
         let mut old = self.load();

@@ -1,10 +1,11 @@
 //! Allocations that other processes can map.
 //!
-//! Their pages become pages of a file that other processes open, in their place and with their contents. The file has a page for each page
-//! of the heap, and memory only for those that were exported. Once exported, a page stays in the file: an allocation that follows there may be
-//! exported in its turn, and what an importer still has mapped is then what lies there.
+//! Exporting replaces the pages of an allocation, with their contents, by pages of a file that other
+//! processes can open. The file has a page for each page of the heap, but memory only for exported pages. An
+//! exported page stays in the file. A later allocation at the same address can be exported again, and an
+//! importer that still maps the page then sees that allocation.
 //!
-//! Invariant: the contents move while nothing accesses them, which the caller sees to.
+//! Invariant: the caller guarantees that nothing accesses the contents while they move.
 
 use super::arena::PAGE;
 use super::rights::Rights;
@@ -14,31 +15,31 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::sync::{Arc, PoisonError};
 
-/// Bytes that move at once.
+/// Bytes that are copied at once.
 const PIECE: u64 = 1 << 20;
 
-/// What was exported.
+/// The exported pages.
 #[derive(Default)]
 pub(super) struct Exports {
-    /// The file, with a page for each of the heap.
+    /// The file, with a page for each page of the heap.
     file: Option<Arc<Pages>>,
-    /// The pages that lie in it, as ranges of addresses in ascending order, with free ones between.
+    /// The pages that are in the file, as ranges of addresses in ascending order, with gaps between.
     shared: Vec<Range<u64>>,
 }
 
-/// Where another process finds an allocation.
+/// The place of an exported allocation, for another process.
 #[derive(Clone, Debug)]
 pub struct Exported {
     /// The file.
     pub pages: Arc<Pages>,
-    /// Where the allocation begins in it.
+    /// Offset of the allocation in the file.
     pub offset: u64,
     /// Its size.
     pub bytes: u64,
 }
 
 impl Exports {
-    /// Cuts a range into parts that are shared or not.
+    /// Splits a range into parts that are all shared or all not shared.
     fn parts(&self, range: Range<u64>) -> Vec<(Range<u64>, bool)> {
         let mut at = range.start;
         let mut parts = Vec::new();
@@ -59,7 +60,7 @@ impl Exports {
         parts
     }
 
-    /// Notes that a range is shared, of which no part was.
+    /// Records that a range is shared; no part of it may be shared already.
     fn add(&mut self, range: Range<u64>) {
         let place = self.shared.partition_point(|shared| shared.start < range.start);
         self.shared.insert(place, range);
@@ -74,11 +75,11 @@ impl Exports {
 }
 
 impl Memory {
-    /// Lets other processes map the allocation that begins at an address. Its contents move: nothing may access it, or what lies beside it,
-    /// meanwhile; what does may lose its stores.
+    /// Exports the allocation at an address. Its contents move: accesses to it, or to the rest of its pages,
+    /// must not run meanwhile, and concurrent stores can be lost.
     ///
     /// # Errors
-    /// [`MemoryError::NotAllocated`] for what is not global memory of a device; [`MemoryError::Share`].
+    /// [`MemoryError::NotAllocated`] if it is no global memory of a device; [`MemoryError::Share`].
     pub fn export(&self, address: u64) -> Result<Exported, MemoryError> {
         let tables = self.tables();
         let found = tables.live.get(&address);
@@ -93,7 +94,7 @@ impl Memory {
         {
             return Err(MemoryError::NotAllocated { address });
         }
-        // The host writes to memory that it shares with devices whenever it likes.
+        // The host may write memory that it shares with devices at any time.
         let common = tables.live.range(..range.end).rev().take_while(|(at, a)| **at + a.bytes > range.start);
         if common.into_iter().any(|(_, a)| a.rights == Rights::All) {
             return Err(MemoryError::Share);
@@ -114,7 +115,7 @@ impl Memory {
         Ok(Exported { pages, offset: address - first, bytes })
     }
 
-    /// Copies a range to a file, and puts the file in its place.
+    /// Copies a range to a file, and replaces the range by the file.
     fn move_to(&self, pages: &Pages, range: Range<u64>, offset: u64) -> Result<(), MemoryError> {
         if !self.store.arena.commit(range.start, range.end) {
             return Err(MemoryError::OutOfMemory { bytes: range.end - range.start });
@@ -124,7 +125,7 @@ impl Memory {
         for at in range.clone().step_by(PIECE as usize) {
             let piece = &mut piece[..PIECE.min(range.end - at) as usize];
             self.get(at, piece);
-            // What is zero needs no memory.
+            // Zero pages need no memory in the file.
             if piece.iter().any(|byte| *byte != 0) {
                 let to = offset + (at - range.start);
                 file.write_all_at(piece, to).map_err(|_| MemoryError::Share)?;
@@ -134,7 +135,8 @@ impl Memory {
         if shared { Ok(()) } else { Err(MemoryError::Share) }
     }
 
-    /// Gives the memory of the whole pages in a range back to the system: they stay mapped and read as zero. Returns the part that it did.
+    /// Releases the memory of the whole pages in a range: they stay mapped and become zero. Returns the
+    /// released part.
     pub(super) fn release(&self, start: u64, end: u64) -> Range<u64> {
         let exports = self.store.exports.lock().unwrap_or_else(PoisonError::into_inner);
         let range = start.next_multiple_of(PAGE)..end / PAGE * PAGE;
@@ -150,7 +152,7 @@ impl Memory {
 }
 
 impl Pages {
-    /// A file for so many bytes, of which none are taken yet.
+    /// A sparse file of this size.
     fn whole(device: super::DeviceId, bytes: u64) -> Result<Arc<Self>, MemoryError> {
         Ok(Arc::new(Self::of_file(pages::create(device, bytes)?, bytes, device)))
     }

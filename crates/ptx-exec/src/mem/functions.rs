@@ -1,6 +1,7 @@
-//! Addresses of functions: numbers that name a function and that nothing can access.
+//! Addresses of functions: numbers that identify a function and cannot be accessed.
 //!
-//! Invariant: functions of modules that are loaded at one time have different addresses; those of a module that is gone are given to later ones.
+//! Invariant: functions of modules that are loaded at the same time have different addresses. Addresses of an
+//! unloaded module are reused.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -8,19 +9,19 @@ use std::ops::Range;
 /// Distance between the addresses of two functions.
 pub(super) const STEP: u64 = 16;
 
-/// Addresses that no function has.
+/// The free addresses.
 pub(super) struct Functions {
-    /// Start and end of free ranges; never adjacent.
+    /// Start and end of free ranges, which are never adjacent.
     free: BTreeMap<u64, u64>,
 }
 
 impl Functions {
-    /// All of a region but its first address, which could be taken for the region's.
+    /// All addresses of a region except the first, which could be mistaken for the region's own address.
     pub(super) fn new(region: &Range<u64>) -> Self {
         Self { free: BTreeMap::from([(region.start + STEP, region.end)]) }
     }
 
-    /// The lowest free addresses for so many functions.
+    /// Allocates the lowest free addresses for `count` functions.
     pub(super) fn take(&mut self, count: u32) -> Option<u64> {
         let bytes = STEP * u64::from(count);
         let (start, end) = self.free.iter().find(|(start, end)| **end - **start >= bytes)?;
@@ -34,7 +35,7 @@ impl Functions {
         Some(start)
     }
 
-    /// Gives back what [`Functions::take`] returned for so many.
+    /// Frees the addresses of `count` functions that [`Functions::take`] returned.
     pub(super) fn give(&mut self, first: u64, count: u32) {
         if count == 0 {
             return;

@@ -1,11 +1,11 @@
-//! Hands out ranges of one region of addresses.
+//! Allocates ranges of one region of addresses.
 //!
-//! Invariants: ranges handed out do not overlap and lie at least [`GAP`] bytes apart, so that an access off by a little hits
-//! nothing; the order of calls alone decides the addresses.
+//! Invariants: allocated ranges do not overlap and are at least [`GAP`] bytes apart, so that an access
+//! slightly out of bounds hits no other allocation. Addresses depend only on the order of calls.
 
 use std::collections::BTreeMap;
 
-/// Alignment of every range, and the least distance between two of them, in bytes.
+/// Alignment of every range, and the least distance of two ranges, in bytes.
 pub(super) const GAP: u64 = 256;
 
 /// Free ranges of a region.
@@ -13,36 +13,36 @@ pub(super) const GAP: u64 = 256;
 pub(super) struct Heap {
     /// Bytes between two ranges.
     gap: u64,
-    /// Start and end of free ranges; never adjacent.
+    /// Start and end of free ranges, which are never adjacent.
     free: BTreeMap<u64, u64>,
-    /// End of what was ever handed out.
+    /// End of the highest range that was ever allocated.
     mark: u64,
 }
 
 impl Heap {
-    /// A region of which everything is free.
+    /// A region that is free.
     pub(super) fn new(region: std::ops::Range<u64>) -> Self {
         let start = region.start.next_multiple_of(GAP);
         let free = if start < region.end { BTreeMap::from([(start, region.end)]) } else { BTreeMap::new() };
         Self { gap: GAP, free, mark: start }
     }
 
-    /// The same, of ranges that may be adjacent.
+    /// A region whose ranges may be adjacent.
     pub(super) fn without_gaps(region: std::ops::Range<u64>) -> Self {
         Self { gap: 0, ..Self::new(region) }
     }
 
-    /// End of what was ever handed out.
+    /// End of the highest range that was ever allocated.
     pub(super) fn mark(&self) -> u64 {
         self.mark
     }
 
-    /// The range of addresses that an allocation of that size takes, its gap included.
+    /// The addresses that an allocation takes, including its gap.
     fn footprint(&self, bytes: u64) -> Option<u64> {
         bytes.checked_next_multiple_of(GAP)?.checked_add(self.gap)
     }
 
-    /// Takes the lowest free range that fits. `align` is a power of two.
+    /// Allocates the lowest free range that fits. `align` is a power of two.
     pub(super) fn take(&mut self, bytes: u64, align: u64) -> Option<u64> {
         let need = self.footprint(bytes)?;
         let align = align.max(GAP);
@@ -54,7 +54,7 @@ impl Heap {
         Some(at)
     }
 
-    /// Takes that range if it is free.
+    /// Allocates this range if it is free.
     pub(super) fn take_at(&mut self, at: u64, bytes: u64) -> Option<u64> {
         let past = at.checked_add(self.footprint(bytes)?)?;
         let (start, end) = self.free.range(..=at).next_back().map(|(start, end)| (*start, *end))?;
@@ -65,7 +65,7 @@ impl Heap {
         Some(at)
     }
 
-    /// Takes a part of a free range.
+    /// Removes a part of a free range.
     fn cut(&mut self, free: std::ops::Range<u64>, part: std::ops::Range<u64>) {
         self.free.remove(&free.start);
         if free.start < part.start {
@@ -77,13 +77,13 @@ impl Heap {
         self.mark = self.mark.max(part.end);
     }
 
-    /// Undoes the last [`Heap::take`], which moved the mark from `mark`.
+    /// Undoes the last [`Heap::take`], before which the mark was `mark`.
     pub(super) fn undo(&mut self, at: u64, bytes: u64, mark: u64) {
         self.give(at, bytes);
         self.mark = mark;
     }
 
-    /// Gives a range back that [`Heap::take`] returned for that size.
+    /// Frees a range that [`Heap::take`] returned for this size.
     pub(super) fn give(&mut self, at: u64, bytes: u64) {
         let Some(need) = self.footprint(bytes) else { return };
         let (mut start, mut end) = (at, at + need);

@@ -1,18 +1,19 @@
-//! Memory of the host that guests may access: ranges that the host lends, or all of it.
+//! Host memory that guests may access: ranges that the host lends, or all of it.
 //!
-//! Nothing here happens by itself: without a call of [`Memory::adopt`] or [`Memory::reach_host`], no guest access leaves the range
-//! of the device. The addresses are the host's own.
+//! Without a call of [`Memory::adopt`] or [`Memory::reach_host`], no guest access leaves the range of the
+//! device. The addresses are the host's own.
 //!
-//! Invariant: the device's range is never part of what is lent. What it does not do: it cannot check the host's promise that the
-//! memory is there; a guest that is let into memory that is not ends the process, as a wild pointer does in any program.
+//! Invariant: lent memory never overlaps the device's range. The promise of the host that lent memory is
+//! mapped cannot be checked: if it is broken, a guest access can end the process, as a wild pointer does in
+//! any program.
 
 use super::{Allocation, Class, Extent, Memory, MemoryError, Rights};
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-/// The first page is nobody's: null pointers stay illegal addresses.
+/// The first page is excluded, so that null pointers stay illegal addresses.
 const HOST_START: u64 = 0x1_0000;
-/// The end of the addresses that programs have on the hosts that we know.
+/// The end of user addresses on the supported hosts.
 const HOST_END: u64 = 1 << 47;
 
 impl Memory {
@@ -21,14 +22,17 @@ impl Memory {
         self.store.regions.functions.start..self.store.regions.mapped.end
     }
 
-    /// Lends `bytes` bytes of the host's memory to guests as `.global` memory, under the host's addresses; `name` stands in reports.
+    /// Lends `bytes` bytes of host memory to guests as `.global` memory, at the host's addresses; `name` is
+    /// for reports.
     ///
     /// # Errors
-    /// [`MemoryError::OutOfBounds`] where the bytes are not the host's, or some of them are lent already.
+    /// [`MemoryError::OutOfBounds`] if the range is outside of user addresses, or overlaps memory of the
+    /// device or lent memory.
     ///
     /// # Safety
-    /// The bytes stay readable and writable until [`Memory::disown`] has returned and launches that ran then have ended; meanwhile the
-    /// host makes no reference to them that an access of a guest would contradict.
+    /// The bytes must stay readable and writable until [`Memory::disown`] has returned and all launches of
+    /// that time have ended. Meanwhile the host must hold no reference to them that conflicts with guest
+    /// accesses.
     pub unsafe fn adopt(&self, start: u64, bytes: u64, name: &str) -> Result<(), MemoryError> {
         let wrong = |nearest: String| MemoryError::OutOfBounds { address: start, bytes, nearest };
         let end = start.checked_add(bytes).filter(|end| start >= HOST_START && bytes > 0 && *end <= HOST_END);
@@ -48,10 +52,10 @@ impl Memory {
         Ok(())
     }
 
-    /// Takes back what [`Memory::adopt`] lent.
+    /// Ends the loan of [`Memory::adopt`].
     ///
     /// # Errors
-    /// [`MemoryError::NotAllocated`] where nothing that was lent begins.
+    /// [`MemoryError::NotAllocated`] if no lent range begins there.
     pub fn disown(&self, start: u64) -> Result<(), MemoryError> {
         let not = MemoryError::NotAllocated { address: start };
         if self.range().contains(&start) {
@@ -62,11 +66,12 @@ impl Memory {
         Ok(())
     }
 
-    /// Lets guests access all memory of the process under the host's addresses, from now on. Null pointers remain illegal.
+    /// Lets guests access all memory of the process at the host's addresses, from now on. Null pointers stay
+    /// illegal.
     ///
     /// # Safety
-    /// Launches from now on access, outside the device's range, only memory that is mapped, and not in a way that contradicts references of the
-    /// host. Nothing checks this any more.
+    /// Outside of the device's range, all later launches must access only mapped memory, and must not
+    /// conflict with references of the host. These accesses are not checked.
     pub unsafe fn reach_host(&self) {
         self.store.host.store(true, Ordering::Release);
     }
@@ -76,7 +81,7 @@ impl Memory {
         self.store.host.load(Ordering::Acquire)
     }
 
-    /// The part of the host's memory that holds an address, where guests may reach all of it.
+    /// The part of host memory around an address, if guests may access all of it.
     pub(super) fn host_extent(&self, address: u64) -> Option<Extent> {
         if !self.store.host.load(Ordering::Acquire) {
             return None;

@@ -1,10 +1,10 @@
 //! Addresses that the host reserves, and pages that it maps there.
 //!
-//! No device may access reserved addresses until pages are mapped there and the device is given rights. Mapped ranges that lie one
-//! behind another with the same rights are one allocation to guests.
+//! A device may access reserved addresses only after pages are mapped there and the device is granted rights.
+//! Consecutive mapped ranges with the same rights are one allocation for guests.
 //!
-//! Invariants: a mapping lies in reserved addresses and overlaps no other; where pages were mapped before, the process has memory that it may
-//! access, so that an access that was checked before is safe, though it changes nothing that matters.
+//! Invariants: a mapping lies in reserved addresses and overlaps no other mapping. Unmapped addresses are
+//! backed by private memory, so an access that was checked before the unmapping is safe, and affects nothing.
 
 use super::arena::PAGE;
 use super::heap::Heap;
@@ -15,15 +15,15 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// What is reserved and mapped.
+/// Reserved addresses and mappings.
 pub(super) struct Reservations {
     free: Heap,
-    /// By first address, how many bytes.
+    /// Reserved ranges: size in bytes, by first address.
     reserved: BTreeMap<u64, u64>,
     mappings: BTreeMap<u64, Mapping>,
 }
 
-/// Pages at an address.
+/// Pages mapped at an address.
 struct Mapping {
     bytes: u64,
     pages: Arc<Pages>,
@@ -49,7 +49,7 @@ impl Reservations {
         true
     }
 
-    /// The first addresses of the mappings that the range consists of; `None` where it does not.
+    /// The first addresses of the mappings that form exactly this range; `None` if none do.
     fn exactly(&self, range: Range<u64>) -> Option<Vec<u64>> {
         let mut at = range.start;
         let mut found = Vec::new();
@@ -60,20 +60,20 @@ impl Reservations {
         (at == range.end && !found.is_empty()).then_some(found)
     }
 
-    /// The mapping that holds an address.
+    /// The mapping that contains an address.
     fn at(&self, address: u64) -> Option<(u64, &Mapping)> {
         let (start, mapping) = self.mappings.range(..=address).next_back()?;
         (address - start < mapping.bytes).then_some((*start, mapping))
     }
 
-    /// Whether something is mapped in a range.
+    /// Whether any part of a range is mapped.
     fn is_mapped(&self, range: Range<u64>) -> bool {
         self.mappings.range(..range.end).next_back().is_some_and(|(at, m)| at + m.bytes > range.start)
     }
 }
 
 impl Tables {
-    /// What is to be said of an address that was reserved and that no device may access.
+    /// A description of a reserved address that no device may access, for reports.
     pub(super) fn mapped_at(&self, address: u64) -> Option<String> {
         if self.at(address).is_some() {
             return None;
@@ -88,7 +88,7 @@ impl Tables {
         reserved.then(|| "the address is reserved, and nothing is mapped there".to_owned())
     }
 
-    /// Brings the allocations of the mapped region up to date.
+    /// Updates the allocations of the mapped region.
     fn show(&mut self, region: &Range<u64>) {
         let old: Vec<u64> = self.live.range(region.clone()).map(|(at, _)| *at).collect();
         for at in old {
@@ -122,7 +122,7 @@ impl Tables {
     }
 }
 
-/// Of an address and a size, if they are whole pages.
+/// The range of an address and a size, if they are whole pages.
 fn whole(address: u64, bytes: u64) -> Result<Range<u64>, MemoryError> {
     let aligned = address.is_multiple_of(PAGE) && bytes.is_multiple_of(PAGE) && bytes > 0;
     let end = address.checked_add(bytes).filter(|_| aligned);
@@ -134,7 +134,8 @@ impl Memory {
     /// Reserves addresses, at `wanted` if they are free there.
     ///
     /// # Errors
-    /// [`MemoryError::Mapping`] for sizes that are not whole pages; [`MemoryError::OutOfMemory`] where no addresses are left.
+    /// [`MemoryError::Mapping`] if the size is not whole pages; [`MemoryError::OutOfMemory`] if no addresses
+    /// are left.
     pub fn reserve(&self, bytes: u64, align: u64, wanted: u64) -> Result<u64, MemoryError> {
         whole(0, bytes)?;
         let full = MemoryError::OutOfMemory { bytes };
@@ -146,10 +147,10 @@ impl Memory {
         Ok(start)
     }
 
-    /// Gives addresses back.
+    /// Frees reserved addresses.
     ///
     /// # Errors
-    /// [`MemoryError::Mapping`] where nothing of that size was reserved there, and where something is mapped.
+    /// [`MemoryError::Mapping`] if no range of that size was reserved there, or a part of it is mapped.
     pub fn unreserve(&self, start: u64, bytes: u64) -> Result<(), MemoryError> {
         let wrong = |why| MemoryError::Mapping { address: start, bytes, why };
         let mapped = &mut self.tables().mapped;
@@ -164,11 +165,12 @@ impl Memory {
         Ok(())
     }
 
-    /// Puts pages at reserved addresses: so many bytes from `offset` on. No device may access them yet. Of these, `visible` bytes from an
-    /// offset on are what devices can be given rights for; `name` stands in reports.
+    /// Maps `bytes` bytes of pages, from `offset` on, at reserved addresses. No device may access them yet.
+    /// The `visible` part is the part that devices can be granted; `name` is for reports.
     ///
     /// # Errors
-    /// [`MemoryError::Mapping`] where the addresses are not reserved or not free, or the pages are not so many; [`MemoryError::Share`].
+    /// [`MemoryError::Mapping`] if the addresses are not reserved or already mapped, or there are not that
+    /// many pages; [`MemoryError::Share`].
     pub fn map(
         &self,
         (at, bytes): (u64, u64),
@@ -200,10 +202,11 @@ impl Memory {
         Ok(())
     }
 
-    /// Takes mapped pages away from a range that consists of whole mappings.
+    /// Unmaps a range that consists of whole mappings.
     ///
     /// # Errors
-    /// [`MemoryError::Mapping`]; [`MemoryError::Share`] where the system cannot, and then they stay.
+    /// [`MemoryError::Mapping`]; [`MemoryError::Share`] if the system refuses, and then the pages stay
+    /// mapped.
     pub fn unmap(&self, at: u64, bytes: u64) -> Result<(), MemoryError> {
         let range = whole(at, bytes)?;
         let mut tables = self.tables();
@@ -225,7 +228,7 @@ impl Memory {
         all
     }
 
-    /// Says what a device may do with the pages of a range that consists of whole mappings.
+    /// Sets the rights of a device for a range that consists of whole mappings.
     ///
     /// # Errors
     /// [`MemoryError::Mapping`].
@@ -250,20 +253,21 @@ impl Memory {
         Ok(())
     }
 
-    /// What a device may do with the pages that are mapped at an address; `None` where none are.
+    /// The rights of a device for the pages mapped at an address; `None` if none are mapped.
     pub fn access_at(&self, address: u64, device: DeviceId) -> Option<Access> {
         self.tables().mapped.at(address).map(|(_, mapping)| mapping.rights.of(device))
     }
 
-    /// A number in mapped pages, whatever rights devices have there, replaced atomically by what `f` makes of it; returns what it was. `f` may be called
-    /// more than once. For what processes tell each other.
+    /// Atomically replaces the 64-bit number at an address of mapped pages by `f` of it, regardless of the
+    /// rights of devices, and returns the old number. `f` may be called more than once. For communication
+    /// between processes.
     ///
     /// # Errors
-    /// [`MemoryError::Mapping`] where no pages are mapped, or the address is not a multiple of 8.
+    /// [`MemoryError::Mapping`] if no pages are mapped there, or the address is not a multiple of 8.
     pub fn update(&self, address: u64, f: impl Fn(u64) -> u64) -> Result<u64, MemoryError> {
         let why = "no word of mapped pages";
         let wrong = MemoryError::Mapping { address, bytes: 8, why };
-        // Pages begin and end at multiples of 8, so a word lies in one mapping.
+        // Mappings begin and end at multiples of 8, so a word lies in one mapping.
         if !address.is_multiple_of(8) || self.tables().mapped.at(address).is_none() {
             return Err(wrong);
         }
@@ -271,14 +275,14 @@ impl Memory {
         Ok(old)
     }
 
-    /// The pages that are mapped at an address, with the addresses that they are mapped at.
+    /// The pages mapped at an address, and the addresses of the mapping.
     pub fn pages_at(&self, address: u64) -> Option<(Range<u64>, Arc<Pages>)> {
         let tables = self.tables();
         let (start, mapping) = tables.mapped.at(address)?;
         Some((start..start + mapping.bytes, Arc::clone(&mapping.pages)))
     }
 
-    /// The reserved range that an address lies in.
+    /// The reserved range that contains an address.
     pub fn reservation_at(&self, address: u64) -> Option<Range<u64>> {
         let tables = self.tables();
         let (start, bytes) = tables.mapped.reserved.range(..=address).next_back()?;

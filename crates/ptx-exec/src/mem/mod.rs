@@ -1,39 +1,42 @@
-//! The guest's memory: one reserved range of addresses, and what warps and hosts may do with it.
+//! The guest's memory: one reserved range of addresses, and the operations of warps and hosts on it.
 //!
-//! A device address is a real address inside the range. The range is cut into regions, so that `isspacep` and `cvta` are
-//! range arithmetic:
+//! A device address is a host address inside the range. The range is divided into regions, so that `isspacep`
+//! and `cvta` are range arithmetic:
 //!
-//! | region | what lies there |
+//! | region | contents |
 //! | --- | --- |
-//! | functions | nothing, ever: addresses of functions are numbers in it |
+//! | functions | never any memory: addresses of functions are numbers in it |
 //! | constant | `.const` variables |
 //! | parameters | parameter buffers of launches |
 //! | shared | one window for each resident CTA |
-//! | local | one window for each resident warp, its lanes one after another |
+//! | local | one window for each resident warp, lane after lane |
 //! | heap | `.global` variables, buffers, the guest's `malloc` |
 //! | common | memory that the host and all devices share |
-//! | mapped | what the host maps there, page by page ([`Pages`]) |
+//! | mapped | pages that the host maps there ([`Pages`]) |
 //!
-//! A machine may have several devices, which share the range. An allocation belongs to one; others access it only as far as
-//! they are allowed to ([`Memory::let_reach`], [`Memory::set_access`]), and a [`View`] is that of one device.
+//! A machine may have several devices, which share the range. An allocation belongs to one device. Other
+//! devices may access it only if they are granted access ([`Memory::let_reach`], [`Memory::set_access`]). A
+//! [`View`] is that of one device.
 //!
-//! Invariants: every guest access is checked against the exact bounds of a live allocation or of a window that the warp
-//! owns, so no guest address reaches anything else; allocations lie at least 256 bytes apart; memory that was handed out
-//! stays mapped as long as its [`Memory`] lives, so a racing `free` can change what a check answers but never makes an access
-//! unsafe. Memory of the host is reached only where the host has said so, and promised for it ([`Memory::adopt`],
-//! [`Memory::reach_host`]). New allocations and windows are zero, or have the pattern of [`Fill`], which makes runs
-//! repeatable (the manual leaves their contents undefined).
+//! Invariants: every guest access is checked against the exact bounds of a live allocation, or of a window
+//! that the warp owns, so no guest address reaches anything else. Allocations are at least 256 bytes apart.
+//! Memory that was allocated once stays mapped while its [`Memory`] lives, so a concurrent `free` can change
+//! the result of a check but never makes an access unsafe. Host memory is accessed only where the host has
+//! lent it ([`Memory::adopt`], [`Memory::reach_host`]). New allocations and windows are zero, or hold the
+//! pattern of [`Fill`], so that runs are reproducible; the manual leaves their contents undefined.
 //!
-//! What it does not do: no model of caches, no detection of races.
+//! There is no model of caches and no detection of races here.
 
 mod access;
 mod admit;
 mod allocator;
 mod arena;
+mod b128;
 mod cell;
 mod export;
 mod fill;
 mod functions;
+mod handles;
 mod heap;
 mod host;
 mod mapped;
@@ -44,7 +47,6 @@ mod target;
 mod tests;
 mod view;
 mod watched;
-mod whole;
 mod window;
 
 pub use allocator::{EndingAllocator, attempt};
@@ -54,14 +56,15 @@ pub use fill::Fill;
 pub use pages::Pages;
 pub use rights::{Access, DEVICES, DeviceId};
 pub use target::Addresses;
-pub use view::{Activity, View};
+pub use view::{Activity, Reach, View, Windows};
 
-use crate::texture::Opaques;
+pub use crate::class::Class;
 use crate::watch::{Allocated, HostAccessKind, Watch};
 use arena::Arena;
 use cell::Place;
 use export::Exports;
 use functions::{Functions, STEP};
+use handles::Handles;
 use heap::Heap;
 use mapped::Reservations;
 use ptx::check::module::AddressSize;
@@ -77,40 +80,40 @@ use window::WindowKind;
 /// Size of the region of function addresses in bytes.
 const FUNCTION_BYTES: u64 = 1 << 20;
 
-/// What the guest's `malloc` hands out at most at one time, in bytes. Chosen: 128 times the default of CUDA; keeps a kernel that only
-/// allocates from filling the host's memory.
+/// The most bytes of live `malloc` allocations of guests. Chosen: 128 times CUDA's default; prevents a kernel
+/// that only allocates from filling the host's memory.
 const MALLOC_BYTES: u64 = 1 << 30;
 
-/// Bytes from which on zeroing gives whole pages back to the system instead.
+/// From this size on, zeroing releases whole pages to the system instead of writing them.
 const LARGE: u64 = 1 << 20;
 
-/// Why the host's request for memory failed.
+/// Why a request of the host failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MemoryError {
-    /// The system would not reserve a range of addresses.
+    /// The system did not reserve a range of addresses.
     Reserve,
-    /// No room for that many bytes.
+    /// No device memory of this size is left.
     OutOfMemory {
         /// Bytes asked for.
         bytes: u64,
     },
-    /// The host has no room for a copy of that many bytes.
+    /// The host has no memory for a copy of this size.
     Host {
         /// Bytes asked for.
         bytes: u64,
     },
-    /// No allocation starts there.
+    /// No allocation starts at this address.
     NotAllocated {
         /// The address.
         address: u64,
     },
-    /// Addresses that were not reserved, or are not mapped, as the call needs it.
+    /// The addresses are not reserved or not mapped as the call requires.
     Mapping {
         /// First address.
         address: u64,
         /// How many bytes.
         bytes: u64,
-        /// What is wrong with them.
+        /// What is wrong with the addresses.
         why: &'static str,
     },
     /// The system refused to share memory.
@@ -121,7 +124,7 @@ pub enum MemoryError {
         address: u64,
         /// How many bytes.
         bytes: u64,
-        /// The nearest allocation, in prose.
+        /// A description of the nearest allocation.
         nearest: String,
     },
 }
@@ -146,57 +149,43 @@ impl std::fmt::Display for MemoryError {
 
 impl std::error::Error for MemoryError {}
 
-/// What an allocation is, which decides who may reach it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
-    /// `.global` and generic accesses, reading and writing.
-    Global,
-    /// `.const` and generic accesses, reading.
-    Const,
-    /// From the guest's `malloc`: as `Global`, and the guest may free it.
-    Malloc,
-    /// A parameter buffer: `.param` accesses of its launch.
-    Param,
-    /// Texels and opaque variables: texture and surface instructions only.
-    Texture,
-}
-
-/// Guest memory of one machine, as one of its devices sees it. Its methods are the host's side; warps use a [`View`].
+/// Guest memory of a machine, as seen by one of its devices. Its methods are for the host; warps use a
+/// [`View`].
 pub struct Memory {
     store: Arc<Store>,
     device: DeviceId,
 }
 
-/// What the devices of a machine share.
+/// The state that the devices of a machine share.
 struct Store {
     arena: Arena,
     regions: Regions,
     address_size: AddressSize,
     tables: Mutex<Tables>,
-    opaques: Opaques,
+    handles: Handles,
     /// OS threads that launches on this memory share.
-    pool: crate::sched::Pool,
-    /// Counts launches.
+    pool: crate::pool::Pool,
+    /// Counter of launches.
     launches: AtomicU64,
-    /// What clocks of warps have counted in all launches that have ended, and what warps have slept.
+    /// The clocks of warps, summed over all launches that have ended, and the time that warps have slept.
     time: AtomicU64,
-    /// Counts frees: a [`View`] forgets what it looked up when this changes.
+    /// Counter of frees: a [`View`] discards its look-ups when this changes.
     frees: AtomicU64,
-    /// For accesses of 128 bits that others see whole.
-    locks: whole::Locks,
-    /// Whether every address outside the range is memory of the host that guests may access.
+    /// Locks for accesses of 128 bits.
+    locks: b128::Locks,
+    /// Whether guests may access all host memory outside of the range.
     host: AtomicBool,
     /// By device, bytes of [`Pages`].
     held: [Arc<AtomicU64>; DEVICES],
     /// Pages that other processes can map.
     exports: Mutex<Exports>,
-    /// Observers of all launches and of the host's side, if any.
+    /// Observers of all launches and of host accesses, if any.
     watch: OnceLock<Arc<Watch>>,
     /// What undefined memory begins with; zeros without it.
     fill: OnceLock<Fill>,
 }
 
-/// Bounds of the regions. The last two are empty where addresses are scarce.
+/// Bounds of the regions. The last two are empty if addresses are scarce.
 #[derive(Clone, Debug)]
 struct Regions {
     functions: Range<u64>,
@@ -205,13 +194,13 @@ struct Regions {
     shared: Range<u64>,
     local: Range<u64>,
     heap: Range<u64>,
-    /// Memory that host and all devices share.
+    /// Memory that the host and all devices share.
     common: Range<u64>,
-    /// Addresses that the host maps pages at.
+    /// Addresses for mapped pages.
     mapped: Range<u64>,
 }
 
-/// What is allocated where.
+/// The allocations.
 struct Tables {
     constant: Heap,
     params: Heap,
@@ -220,16 +209,16 @@ struct Tables {
     heap: Heap,
     common: Option<Heap>,
     mapped: Reservations,
-    /// By owner, which devices reach its memory.
+    /// By owner, the devices that may access its memory.
     peers: Peers,
-    /// By first address. Windows are not in it.
+    /// By first address. Does not contain windows.
     live: BTreeMap<u64, Allocation>,
     functions: Functions,
-    /// Bytes that the guest's `malloc` has handed out.
+    /// Bytes of live `malloc` allocations of guests.
     malloc: u64,
-    /// By device, bytes that are handed out, parameter buffers and windows apart.
+    /// By device, allocated bytes without parameter buffers and windows.
     used: [u64; DEVICES],
-    /// Freed memory that is not to be allocated again yet, oldest first, and its bytes.
+    /// Freed memory that must not be reused yet, oldest first, and its size in bytes.
     quarantine: (VecDeque<(u64, Allocation)>, u64),
 }
 
@@ -239,12 +228,12 @@ struct Allocation {
     bytes: u64,
     class: Class,
     rights: Rights,
-    /// The device whose memory it takes.
+    /// The device whose memory it uses.
     device: DeviceId,
     name: Arc<str>,
 }
 
-/// Which addresses a lookup found, and what they are.
+/// A range of addresses that a look-up found, and its kind.
 #[derive(Clone, Copy, Debug)]
 struct Extent {
     start: u64,
@@ -254,7 +243,7 @@ struct Extent {
 }
 
 impl Memory {
-    /// How many allocations were freed: what was looked up before holds only while this does not change.
+    /// The number of freed allocations: a look-up is valid only while this does not change.
     pub fn frees(&self) -> u64 {
         self.store.frees.load(Ordering::Acquire)
     }
@@ -262,7 +251,7 @@ impl Memory {
     /// Reserves the range.
     ///
     /// # Errors
-    /// [`MemoryError::Reserve`] where the system has no range that addresses of this width can name.
+    /// [`MemoryError::Reserve`] if the system grants no range that addresses of this width can name.
     pub fn new(address_size: AddressSize) -> Result<Arc<Self>, MemoryError> {
         let arena = Arena::reserve(address_size).ok_or(MemoryError::Reserve)?;
         let (base, all) = (arena.base(), arena.bytes());
@@ -299,19 +288,19 @@ impl Memory {
             used: [0; DEVICES],
             quarantine: Default::default(),
         };
-        let opaques = Opaques::default();
+        let handles = Handles::default();
         let [launches, time, frees] = [0; 3].map(AtomicU64::new);
         let store = Store {
             arena,
             regions,
             address_size,
             tables: Mutex::new(tables),
-            opaques,
-            pool: crate::sched::Pool::new(),
+            handles,
+            pool: crate::pool::Pool::new(),
             launches,
             time,
             frees,
-            locks: whole::Locks::default(),
+            locks: b128::Locks::default(),
             host: AtomicBool::new(false),
             held: Default::default(),
             exports: Mutex::default(),
@@ -321,29 +310,29 @@ impl Memory {
         Ok(Arc::new(Self { store: Arc::new(store), device: DeviceId::default() }))
     }
 
-    /// The same memory, as another device sees it: what that allocates is its own.
+    /// The same memory as seen by another device, to which its allocations belong.
     pub fn of_device(&self, device: DeviceId) -> Arc<Self> {
         Arc::new(Self { store: Arc::clone(&self.store), device })
     }
 
-    /// Which device sees it so.
+    /// The device of this view of the memory.
     pub fn device(&self) -> DeviceId {
         self.device
     }
 
-    /// Whether two devices are of one machine.
+    /// Whether both are memories of one machine.
     pub fn is_shared_with(&self, other: &Memory) -> bool {
         Arc::ptr_eq(&self.store, &other.store)
     }
 
     /// OS threads for launches.
-    pub(crate) fn pool(&self) -> &crate::sched::Pool {
+    pub(crate) fn pool(&self) -> &crate::pool::Pool {
         &self.store.pool
     }
 
-    /// Its textures, samplers and surfaces.
-    pub fn opaques(&self) -> &Opaques {
-        &self.store.opaques
+    /// The objects that handles name.
+    pub(crate) fn handles(&self) -> &Handles {
+        &self.store.handles
     }
 
     /// Width of its addresses.
@@ -352,11 +341,11 @@ impl Memory {
     }
 
     fn tables(&self) -> MutexGuard<'_, Tables> {
-        // The tables are consistent between statements that can panic, and none can.
+        // A poisoned lock is harmless: the tables are consistent at every point that could panic.
         self.store.tables.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Allocates zeroed bytes and gives them a name for reports (such as "global variable `x`").
+    /// Allocates zeroed bytes; `name` is for reports, such as "global variable `x`".
     ///
     /// # Errors
     /// [`MemoryError::OutOfMemory`].
@@ -364,7 +353,7 @@ impl Memory {
         self.alloc_for(Rights::Owner(self.device), class, (bytes, align), name)
     }
 
-    /// As [`Memory::alloc`], of `.global` memory that all devices access.
+    /// As [`Memory::alloc`], for `.global` memory that all devices may access.
     ///
     /// # Errors
     /// [`MemoryError::OutOfMemory`].
@@ -398,7 +387,7 @@ impl Memory {
             tables.heap_of(class, rights).undo(start, bytes, mark);
             return Err(full);
         }
-        // What was used before must read as zero again; beyond the old mark it still does.
+        // Reused memory must be initialized again; memory beyond the old mark is still zero.
         self.begin(start, bytes, class, bytes.min(mark.saturating_sub(start)));
         let device = self.device;
         tables.live.insert(start, Allocation { bytes, class, rights, device, name: name.into() });
@@ -414,7 +403,7 @@ impl Memory {
         Ok(start)
     }
 
-    /// Frees what [`Memory::alloc`] returned.
+    /// Frees an allocation.
     ///
     /// # Errors
     /// [`MemoryError::NotAllocated`].
@@ -422,7 +411,7 @@ impl Memory {
         self.free_if(address, |_| true)
     }
 
-    /// Frees an allocation of an allowed class.
+    /// Frees an allocation if its class is allowed.
     fn free_if(&self, address: u64, allowed: impl Fn(Class) -> bool) -> Result<(), MemoryError> {
         let mut tables = self.tables();
         let ours = self.range().contains(&address) && !self.store.regions.mapped.contains(&address);
@@ -456,7 +445,7 @@ impl Memory {
         }
     }
 
-    /// Copies bytes of the host to an address. Racing guest accesses see each byte old or new.
+    /// Copies bytes from the host to an address. A concurrent guest access reads each byte either old or new.
     ///
     /// # Errors
     /// [`MemoryError::OutOfBounds`].
@@ -471,7 +460,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Copies bytes at an address to the host.
+    /// Copies bytes from an address to the host.
     ///
     /// # Errors
     /// [`MemoryError::OutOfBounds`].
@@ -493,13 +482,13 @@ impl Memory {
         Ok(())
     }
 
-    /// The allocation that an address is nearest to, in prose: its name, its range, and how far the address is from it.
+    /// Describes the allocation nearest to an address: name, range and distance.
     pub fn nearest(&self, address: u64) -> String {
         let tables = self.tables();
         if let Some(prose) = tables.mapped_at(address) {
             return prose;
         }
-        // Parameter buffers have a space of their own; nobody means them by an address.
+        // Parameter buffers are excluded: their addresses are in another state space.
         let named = |(_, a): &(&u64, &Allocation)| a.class != Class::Param;
         let before = tables.live.range(..=address).rfind(named);
         let after = tables.live.range(address..).find(named);
@@ -523,8 +512,8 @@ impl Memory {
         }
     }
 
-    /// The allocation that holds an address: its first address and size. Mapped pages that some device may access count as one where
-    /// they lie one behind another.
+    /// The range of the allocation that contains an address. Consecutive mapped pages that some device may
+    /// access count as one allocation.
     pub fn allocation_at(&self, address: u64) -> Option<Range<u64>> {
         let first = self.find_for_host(address)?;
         let (mut start, mut end) = (first.start, first.start + first.bytes);
@@ -539,26 +528,26 @@ impl Memory {
         Some(start..end)
     }
 
-    /// Whether the host may copy so many bytes at an address, from there or to there.
+    /// Whether the host may copy this many bytes from or to an address.
     pub fn permits(&self, address: u64, bytes: u64, access: Access) -> bool {
         self.inside(address, bytes, access).is_ok()
     }
 
-    /// The name of the allocation that holds an address.
+    /// The name of the allocation that contains an address.
     pub fn name_at(&self, address: u64) -> Option<Arc<str>> {
         let tables = self.tables();
         let (start, a) = tables.live.range(..=address).next_back()?;
         (address - start < a.bytes).then(|| Arc::clone(&a.name))
     }
 
-    /// Bytes that allocations of the device take, those that kernels made included, and how many there is room for.
+    /// Bytes allocated by the device, including `malloc` of guests, and the total capacity.
     pub fn usage(&self) -> (u64, u64) {
         let device = self.device.index();
         let used = self.tables().used[device] + self.store.held[device].load(Ordering::Relaxed);
         (used, self.store.regions.heap.end - self.store.regions.heap.start)
     }
 
-    /// The state space of a generic address; `Global` for whatever lies in no other space's region.
+    /// The state space of a generic address; `Global` for addresses outside of all other regions.
     pub fn space_of(&self, address: u64) -> Space {
         let regions = &self.store.regions;
         if regions.shared.contains(&address) {
@@ -574,21 +563,22 @@ impl Memory {
         }
     }
 
-    /// Sets aside addresses for the functions of a module. Returns the first; [`Memory::function_address`] the others.
+    /// Reserves addresses for the functions of a module. Returns the first; [`Memory::function_address`]
+    /// gives the others.
     ///
     /// # Errors
-    /// [`MemoryError::OutOfMemory`] where 65536 functions have addresses.
+    /// [`MemoryError::OutOfMemory`] if more than 65536 functions would have addresses.
     pub fn reserve_functions(&self, count: u32) -> Result<u64, MemoryError> {
         let full = MemoryError::OutOfMemory { bytes: STEP * u64::from(count) };
         self.tables().functions.take(count).ok_or(full)
     }
 
-    /// Takes back what [`Memory::reserve_functions`] returned for so many, for other modules.
+    /// Frees the addresses of `count` functions that [`Memory::reserve_functions`] returned.
     pub fn release_functions(&self, first: u64, count: u32) {
         self.tables().functions.give(first, count);
     }
 
-    /// The address of function `index` of a module whose first one is at `first`.
+    /// The address of function `index` of a module whose first function is at `first`.
     pub fn function_address(first: u64, index: u32) -> u64 {
         first + STEP * u64::from(index)
     }
@@ -600,27 +590,28 @@ impl Memory {
         (offset % STEP == 0 && index < u64::from(count)).then_some(index as u32)
     }
 
-    /// A number of its own for each launch on this memory, from 1: `%gridid`.
+    /// The next launch number, from 1: `%gridid`.
     pub(crate) fn next_launch(&self) -> u64 {
         self.store.launches.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Where `%globaltimer` of a launch begins that begins now: behind all that launches which have ended have shown.
+    /// The start value of `%globaltimer` for a launch that begins now: later than all values in launches that
+    /// have ended.
     pub(crate) fn now(&self) -> u64 {
         self.store.time.load(Ordering::Relaxed)
     }
 
-    /// Moves [`Memory::now`] on.
+    /// Advances [`Memory::now`].
     pub(crate) fn pass(&self, time: u64) {
         self.store.time.fetch_add(time, Ordering::Relaxed);
     }
 
-    /// A zeroed window in the shared region.
+    /// Allocates a zeroed window in the shared region.
     pub(crate) fn shared_window(self: &Arc<Self>, bytes: u64) -> Result<Window, MemoryError> {
         self.window(WindowKind::Shared, bytes)
     }
 
-    /// A zeroed window in the local region.
+    /// Allocates a zeroed window in the local region.
     pub(crate) fn local_window(self: &Arc<Self>, bytes: u64) -> Result<Window, MemoryError> {
         self.window(WindowKind::Local, bytes)
     }
@@ -640,7 +631,7 @@ impl Memory {
         Ok(Window { memory: Arc::clone(self), kind, start, bytes })
     }
 
-    /// The live allocation that holds an address, if the device may read it.
+    /// The live allocation that contains an address, if the device may read it.
     fn find(&self, address: u64) -> Option<Extent> {
         if let Some(extent) = self.host_extent(address) {
             return Some(extent);
@@ -650,7 +641,7 @@ impl Memory {
         a.extent(start, tables.peers.access(a.rights, self.device))
     }
 
-    /// The live allocation that holds an address, if some device may read it.
+    /// The live allocation that contains an address, if some device may read it.
     fn find_for_host(&self, address: u64) -> Option<Extent> {
         if let Some(extent) = self.host_extent(address) {
             return Some(extent);
@@ -660,7 +651,8 @@ impl Memory {
         a.extent(start, a.rights.of_any())
     }
 
-    /// Fails unless the host may access all the bytes. They lie in one allocation, or in pages that are mapped one behind another.
+    /// Fails unless the host may access all the bytes. They must lie in one allocation, or in consecutive
+    /// mapped pages.
     fn inside(&self, address: u64, bytes: u64, access: Access) -> Result<(), MemoryError> {
         let (mut at, mut left) = (address, bytes);
         while left > 0 {
@@ -675,17 +667,17 @@ impl Memory {
         Ok(())
     }
 
-    /// A place that the caller has checked to be inside an allocation or a window, and aligned.
+    /// A place that the caller has checked: inside an allocation or window, and aligned.
     #[inline(always)]
     fn checked_place<T: Cell>(&self, address: u64) -> Place<T> {
         debug_assert!(!self.store.regions.functions.contains(&address));
-        // SAFETY: private to this module; all callers pass addresses inside an allocation or a window, all of which are
-        // committed, or inside memory of the host that stays valid by the promise of `adopt` or `reach_host`, and walk them in
-        // aligned steps (`split`); `self` outlives the use of the place.
+        // SAFETY: private to this module. All callers pass addresses inside an allocation or window, which
+        // are committed, or inside lent host memory, which stays valid by the promise of `adopt` or
+        // `reach_host`. They proceed in aligned steps (`split`), and `self` outlives the use of the place.
         unsafe { Place::new(address) }
     }
 
-    /// Loads bytes that the caller has checked to be there.
+    /// Loads bytes whose bounds the caller has checked.
     fn get(&self, address: u64, to: &mut [u8]) {
         let (head, middle, tail) = split(address, to.len() as u64);
         for at in head.chain(tail) {
@@ -697,7 +689,7 @@ impl Memory {
         }
     }
 
-    /// Stores bytes that `next` delivers, eight at a time where the alignment allows.
+    /// Stores bytes that `next` supplies, eight at a time where the alignment allows.
     fn put(&self, address: u64, bytes: u64, mut next: impl FnMut(u64, &mut [u8; 8])) {
         let (head, middle, tail) = split(address, bytes);
         let mut buffer = [0; 8];
@@ -711,7 +703,7 @@ impl Memory {
         }
     }
 
-    /// Makes bytes of an allocation or window zero.
+    /// Zeroes bytes of an allocation or window.
     fn zero(&self, start: u64, bytes: u64) {
         if bytes == 0 {
             return;
@@ -723,7 +715,7 @@ impl Memory {
     }
 }
 
-/// Offsets of a range that must go byte by byte, those that go in whole words of eight, and the rest.
+/// Splits a range of offsets into single bytes, whole words of eight bytes, and the remaining bytes.
 fn split(address: u64, bytes: u64) -> (Range<u64>, Range<u64>, Range<u64>) {
     let head = (address.wrapping_neg() % 8).min(bytes);
     let middle = (bytes - head) / 8 * 8;
@@ -731,7 +723,7 @@ fn split(address: u64, bytes: u64) -> (Range<u64>, Range<u64>, Range<u64>) {
 }
 
 impl Allocation {
-    /// What a lookup finds where so much is allowed.
+    /// The result of a look-up at `start`, if `access` is granted.
     fn extent(&self, start: u64, access: Access) -> Option<Extent> {
         let writable = match access {
             Access::None => return None,
@@ -743,7 +735,7 @@ impl Allocation {
 }
 
 impl Tables {
-    /// The allocation that holds an address, and where it starts.
+    /// The allocation that contains an address, and its first address.
     fn at(&self, address: u64) -> Option<(u64, &Allocation)> {
         let (start, a) = self.live.range(..=address).next_back()?;
         (address - start < a.bytes).then_some((*start, a))
@@ -751,7 +743,7 @@ impl Tables {
 
     fn heap_of(&mut self, class: Class, rights: Rights) -> &mut Heap {
         match class {
-            // Where there are few addresses, all lies in one region.
+            // If addresses are scarce, one region holds all.
             Class::Global if rights == Rights::All => self.common.as_mut().unwrap_or(&mut self.heap),
             Class::Global | Class::Malloc | Class::Texture => &mut self.heap,
             Class::Const => &mut self.constant,

@@ -1,9 +1,9 @@
-//! Pages of memory that can be at several addresses, and in several processes.
+//! Pages of memory that can be mapped at several addresses, and in several processes.
 //!
-//! They are a file without a name, which processes hand each other as a descriptor.
+//! They are an anonymous file, whose descriptor can be passed to other processes.
 //!
-//! Invariant: the file is sealed against becoming shorter, so a page that is mapped stays: an access to it faults as little as one to other
-//! memory of the process. Any other file is refused.
+//! Invariant: the file is sealed against shrinking, so accesses to mapped pages do not fault. Files without
+//! this seal are refused.
 
 use super::{DeviceId, Memory, MemoryError};
 use std::fs::File;
@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What files of ours are called, before the number of the device whose memory they are.
+/// The name of our files, followed by the number of the device whose memory they are.
 const NAME: &str = "ptxvm memory of device ";
 
 /// Pages of memory.
@@ -20,12 +20,12 @@ pub struct Pages {
     file: OwnedFd,
     bytes: u64,
     device: DeviceId,
-    /// The account that they are in; `None` for those of another process.
+    /// The memory usage that they count for; `None` for pages of another process.
     account: Option<Arc<AtomicU64>>,
 }
 
 impl Pages {
-    /// How many bytes they are.
+    /// Their size in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -43,7 +43,7 @@ impl Pages {
         self.file.try_clone().map_err(|_| MemoryError::Share)
     }
 
-    /// Pages of a descriptor that another process, or this one, got from [`Pages::descriptor`].
+    /// Pages from a descriptor that this process or another got from [`Pages::descriptor`].
     ///
     /// # Errors
     /// [`MemoryError::Share`] for other files.
@@ -53,7 +53,7 @@ impl Pages {
         Ok(Arc::new(Self::of_file(file, bytes, device)))
     }
 
-    /// Those of a file that are in no account.
+    /// Pages of a file that count for no memory usage.
     pub(super) fn of_file(file: OwnedFd, bytes: u64, device: DeviceId) -> Self {
         Self { file, bytes, device, account: None }
     }
@@ -72,10 +72,11 @@ impl Drop for Pages {
 }
 
 impl Memory {
-    /// Zeroed pages, so many bytes together, that are the device's.
+    /// Allocates zeroed pages of the device.
     ///
     /// # Errors
-    /// [`MemoryError::Share`] where the system has no such files; [`MemoryError::OutOfMemory`] where it has none of that size.
+    /// [`MemoryError::Share`] if the system has no such files; [`MemoryError::OutOfMemory`] if it has not
+    /// enough memory.
     pub fn pages(&self, bytes: u64) -> Result<Arc<Pages>, MemoryError> {
         let file = create(self.device, bytes)?;
         let account = Arc::clone(&self.store.held[self.device.index()]);
@@ -84,7 +85,7 @@ impl Memory {
     }
 }
 
-/// A file of that size that keeps its size.
+/// Creates a file of fixed size.
 pub(super) fn create(device: DeviceId, bytes: u64) -> Result<OwnedFd, MemoryError> {
     let file = system::file(&format!("{NAME}{}", device.index())).ok_or(MemoryError::Share)?;
     let sized = File::from(file);
@@ -107,7 +108,7 @@ mod system {
         rustix::fs::fcntl_add_seals(file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL).is_ok()
     }
 
-    /// Size and device of one of our files.
+    /// Size and device of a file of ours; `None` for other files.
     pub(super) fn look(file: &OwnedFd) -> Option<(u64, DeviceId)> {
         let seals = rustix::fs::fcntl_get_seals(file.as_fd()).ok()?;
         let wrong = SealFlags::WRITE | SealFlags::FUTURE_WRITE;

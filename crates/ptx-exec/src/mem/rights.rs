@@ -1,22 +1,23 @@
-//! Which devices may access an allocation.
+//! Access rights of devices to allocations.
 //!
-//! An allocation belongs to a device, to all, or is mapped, and then each device has the rights that the host gave it. Devices reach what
-//! belongs to another where the host has let them.
+//! An allocation belongs to one device or to all devices, or it is mapped, and then each device has the
+//! rights that the host granted. A device may access memory of another device if the host has allowed it.
 //!
-//! Invariant: a device always reaches its own memory. What it does not do: the host copies whatever some device may access.
+//! Invariant: a device may always access its own memory. The host may copy memory that at least one device
+//! may access.
 
 use super::{Memory, MemoryError};
 use std::sync::atomic::Ordering;
 
-/// How many devices a machine has at most: one bit of a mask for each.
+/// The most devices of a machine: one bit of a mask each.
 pub const DEVICES: usize = 32;
 
-/// One of the devices of a machine.
+/// A device of a machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DeviceId(u8);
 
 impl DeviceId {
-    /// Device number `index`, unless there cannot be so many.
+    /// Device number `index`, if it is below [`DEVICES`].
     pub fn new(index: usize) -> Option<Self> {
         u8::try_from(index).ok().filter(|_| index < DEVICES).map(Self)
     }
@@ -31,7 +32,7 @@ impl DeviceId {
     }
 }
 
-/// What may be done with memory.
+/// The kinds of access that are allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Nothing.
@@ -42,7 +43,7 @@ pub enum Access {
     ReadWrite,
 }
 
-/// Rights of devices, as bits of their numbers. Who may write may read.
+/// Rights of devices, as bits by device number. Writing implies reading.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Masks {
     read: u32,
@@ -50,7 +51,7 @@ pub(super) struct Masks {
 }
 
 impl Masks {
-    /// The same with those rights of a device.
+    /// With these rights for a device.
     pub(super) fn with(self, device: DeviceId, access: Access) -> Self {
         let bit = device.bit();
         let (read, write) = match access {
@@ -61,12 +62,12 @@ impl Masks {
         Self { read: self.read & !bit | read, write: self.write & !bit | write }
     }
 
-    /// What a device may do.
+    /// The rights of a device.
     pub(super) fn of(self, device: DeviceId) -> Access {
         self.within(device.bit())
     }
 
-    /// What one of these devices may do at least.
+    /// The least rights of these devices.
     fn within(self, devices: u32) -> Access {
         match (self.read & devices != 0, self.write & devices != 0) {
             (_, true) => Access::ReadWrite,
@@ -76,21 +77,21 @@ impl Masks {
     }
 }
 
-/// Who may access an allocation.
+/// The devices that may access an allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rights {
-    /// A device, and those that may reach its memory.
+    /// A device, and the devices that may access its memory.
     Owner(DeviceId),
-    /// The same, and others as the host has said.
+    /// The same, and further devices as granted by the host.
     Granted(DeviceId, Masks),
     /// All devices.
     All,
-    /// Each as the host has said.
+    /// As granted by the host.
     Mapped(Masks),
 }
 
 impl Rights {
-    /// What some device may do, and so the host.
+    /// The rights of the host: the most that any device has.
     pub(super) fn of_any(self) -> Access {
         match self {
             Rights::Owner(_) | Rights::Granted(..) | Rights::All => Access::ReadWrite,
@@ -98,7 +99,7 @@ impl Rights {
         }
     }
 
-    /// Prose behind the name of an allocation that a device may access only so far.
+    /// Text for reports: why a device may not access an allocation.
     pub(super) fn refusal(self, access: Access, device: DeviceId) -> String {
         let device = device.0;
         match (access, self) {
@@ -114,7 +115,7 @@ impl Rights {
     }
 }
 
-/// By owner, which other devices reach its memory, as bits.
+/// By owner, the other devices that may access its memory, as bits.
 #[derive(Debug, Default)]
 pub(super) struct Peers([u32; DEVICES]);
 
@@ -123,7 +124,7 @@ impl Peers {
         owner == device || self.0[owner.index()] & device.bit() != 0
     }
 
-    /// What a device may do with an allocation.
+    /// The rights of a device to an allocation.
     pub(super) fn access(&self, rights: Rights, device: DeviceId) -> Access {
         match rights {
             Rights::All => Access::ReadWrite,
@@ -137,19 +138,20 @@ impl Peers {
 }
 
 impl Memory {
-    /// Says whether a device reaches what belongs to this one, also what was allocated before. At first none does.
+    /// Sets whether a device may access this device's memory, including existing allocations. Initially no
+    /// device may.
     pub fn let_reach(&self, device: DeviceId, may: bool) {
         let mut tables = self.tables();
         let mask = &mut tables.peers.0[self.device.index()];
         *mask = if may { *mask | device.bit() } else { *mask & !device.bit() };
-        // What views have looked up may be wrong now.
+        // Look-ups of views may have become wrong.
         self.store.frees.fetch_add(1, Ordering::Release);
     }
 
-    /// Says what another device may do with the allocation that begins at an address, besides what it may do anyway.
+    /// Grants another device access to an allocation, in addition to what it may do otherwise.
     ///
     /// # Errors
-    /// [`MemoryError::NotAllocated`] for what does not belong to one device.
+    /// [`MemoryError::NotAllocated`] if the allocation does not belong to one device.
     pub fn grant(&self, address: u64, device: DeviceId, access: Access) -> Result<(), MemoryError> {
         let mut tables = self.tables();
         let found = tables.live.get_mut(&address).ok_or(MemoryError::NotAllocated { address })?;
@@ -163,7 +165,7 @@ impl Memory {
         Ok(())
     }
 
-    /// The device that an allocation belongs to; `None` where nothing is.
+    /// The device that owns the memory at an address; `None` if no memory is there.
     pub fn owner_of(&self, address: u64) -> Option<DeviceId> {
         self.tables().at(address).map(|(_, a)| a.device)
     }

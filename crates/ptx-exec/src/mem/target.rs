@@ -1,7 +1,7 @@
-//! The cells of one access, after they were checked.
+//! The cells of one access, after the bounds checks.
 //!
-//! Invariant: a [`Target`] is made by `View::resolve` alone, which checked each lane's bytes to lie in an allocation or window, and
-//! aligned. So [`Target::each`] may visit them without looking again.
+//! Invariant: only `View::resolve` makes a [`Target`], after it has checked that each lane's bytes lie in an
+//! allocation or window and are aligned. So [`Target::each`] visits the cells without further checks.
 
 use super::{Cell, Place};
 use crate::lanes::{FULL, LANES, Lane, LaneMask, lanes_of};
@@ -9,9 +9,9 @@ use crate::lanes::{FULL, LANES, Lane, LaneMask, lanes_of};
 /// The addresses of a warp's access.
 #[derive(Clone, Copy, Debug)]
 pub enum Addresses<'a> {
-    /// The same in all lanes (in `.local`, the same offset in each lane's memory).
+    /// The same address in all lanes; in `.local`, the same offset in each lane's memory.
     Same(u64),
-    /// Each lane's, and an offset added to all.
+    /// An address per lane, plus a common offset.
     Lanes(&'a Lane<u64>, u64),
 }
 
@@ -22,7 +22,7 @@ impl<'a> From<&'a Lane<u64>> for Addresses<'a> {
 }
 
 impl Addresses<'_> {
-    /// One lane's address.
+    /// The address of one lane.
     #[inline(always)]
     pub fn at(&self, lane: usize) -> u64 {
         match self {
@@ -46,37 +46,39 @@ pub(super) struct Target<'a> {
     pub(super) mask: LaneMask,
     /// Size of one lane's access.
     pub(super) bytes: u64,
-    /// Whether the cells belong to this warp's CTA alone.
+    /// Whether only this warp's CTA can access the cells.
     pub(super) own: bool,
-    /// Whether they lie in local memory.
+    /// Whether they are in local memory.
     pub(super) private: bool,
 }
 
-/// Where the cells are.
+/// The addresses of the cells.
 pub(super) enum Cells<'a> {
-    /// One after another from there; all lanes.
+    /// Consecutive from this address on; all lanes.
     Run(u64),
-    /// All at one address.
+    /// The same address in all lanes.
     Same(u64),
-    /// Each lane's address and that.
+    /// An address per lane, plus this offset.
     Shifted(&'a Lane<u64>, u64),
-    /// From the first, so far from lane to lane.
+    /// Base and distance: lane *i* is at base + *i* * distance.
     Spread(u64, u64),
-    /// Each lane's address, added to what `Spread` is.
+    /// An address per lane, added to base and distance as in `Spread`.
     Strided(&'a Lane<u64>, u64, u64),
-    /// Listed.
+    /// A list of addresses.
     Each(Box<Lane<u64>>),
 }
 
 impl Target<'_> {
-    /// Calls `f` with the cell of each lane, lowest lane first. `element` is the offset of the cell in the lane's access.
+    /// Calls `f` with the cell of each lane, in ascending order. `element` is the offset of the cell in the
+    /// lane's access.
     #[inline(always)]
     pub(super) fn each<T: Cell>(&self, element: u64, mut f: impl FnMut(usize, Place<T>)) {
         debug_assert!(element + T::BYTES <= self.bytes);
-        // SAFETY: `resolve` checked `bytes` bytes from each lane's address to lie in an allocation or window, which are
-        // committed while the view keeps the memory alive, and to be a multiple of `bytes`; the element lies inside them.
+        // SAFETY: `resolve` checked that `bytes` bytes from each lane's address lie in an allocation or
+        // window, which stays committed while the view holds the memory, and that the address is a multiple
+        // of `bytes`. The element lies inside these bytes.
         let at = |address: u64| unsafe { Place::new(address.wrapping_add(element)) };
-        // Plain loops: iterators' `for_each` is not always inlined, and this is the hottest code there is.
+        // Plain loops, because `for_each` of iterators is not always inlined and this code is very hot.
         match &self.cells {
             Cells::Run(base) => {
                 for lane in 0..LANES {
@@ -116,17 +118,17 @@ impl Target<'_> {
         }
     }
 
-    /// Calls `f` with the two words of each lane's 16 bytes, lowest lane first.
+    /// Calls `f` with the two words of each lane's 16 bytes, in ascending order of lanes.
     pub(super) fn pairs(&self, mut f: impl FnMut(usize, [Place<u64>; 2])) {
         self.each(0, |lane, low: Place<u64>| {
             assert!(self.bytes == 16);
-            // SAFETY: `resolve` checked 16 bytes from a multiple of 16 on, of which `each` gives the first eight.
+            // SAFETY: `resolve` checked 16 bytes from a multiple of 16 on; `each` passes the first eight.
             let high = unsafe { Place::new(low.number() + 8) };
             f(lane, [low, high]);
         });
     }
 
-    /// The one cell, if all lanes have the same.
+    /// The cell that all lanes share, if they have the same address.
     #[inline(always)]
     pub(super) fn same<T: Cell>(&self, element: u64) -> Option<Place<T>> {
         debug_assert!(element + T::BYTES <= self.bytes);
@@ -137,7 +139,8 @@ impl Target<'_> {
         }
     }
 
-    /// The cells of all lanes as words of eight bytes, if they follow each other and begin at a multiple of eight.
+    /// The cells of all lanes as words of eight bytes, if they are consecutive and begin at a multiple of
+    /// eight.
     #[inline(always)]
     pub(super) fn words(&self) -> Option<impl Fn(usize) -> Place<u64>> {
         match self.cells {
@@ -145,7 +148,8 @@ impl Target<'_> {
                 let words = LANES * self.bytes as usize / 8;
                 Some(move |word: usize| {
                     assert!(word < words);
-                    // SAFETY: as in `each`; a run is LANES * bytes bytes from `base`, of which this word is a part.
+                    // SAFETY: as in `each`; consecutive cells are LANES * bytes bytes from `base` on, and
+                    // this word is one of them.
                     unsafe { Place::new(base + 8 * word as u64) }
                 })
             }
@@ -154,8 +158,8 @@ impl Target<'_> {
     }
 }
 
-/// Which addresses are allowed: at most `limit` (below 2^63) from `start`, and multiples of `bytes`, a power of two that `start` is
-/// a multiple of.
+/// The allowed addresses: from `start` on, at most `limit` (below 2^63) further, and multiples of `bytes`.
+/// `bytes` is a power of two and divides `start`.
 #[derive(Clone, Copy)]
 pub(super) struct Bounds {
     pub(super) start: u64,
@@ -163,20 +167,20 @@ pub(super) struct Bounds {
     pub(super) bytes: u64,
 }
 
-/// What the addresses of a warp look like.
+/// The pattern of the addresses of a warp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
-    /// All inside, each `bytes` after the one before, in all lanes.
+    /// All in bounds and consecutive: each `bytes` after the one before, in all lanes.
     Run,
-    /// All inside and the same.
+    /// All in bounds and equal.
     Same,
-    /// All inside.
+    /// All in bounds.
     Scattered,
     /// At least one is not allowed.
     Bad,
 }
 
-/// The shape of the addresses of the lanes of `mask` (not empty), each plus `offset`.
+/// The pattern of the addresses of the lanes of `mask`, which is not empty, each plus `offset`.
 #[inline]
 pub(super) fn shape(lanes: &Lane<u64>, mask: LaneMask, offset: u64, bounds: Bounds) -> Shape {
     debug_assert!(bounds.start.is_multiple_of(bounds.bytes) && bounds.limit >> 63 == 0);
@@ -191,7 +195,7 @@ pub(super) fn shape(lanes: &Lane<u64>, mask: LaneMask, offset: u64, bounds: Boun
     shape_of_all(lanes, offset, bounds)
 }
 
-/// [`shape_of_all`], compiled for twice as wide vectors.
+/// [`shape_of_all`], compiled for 256-bit vectors.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn shape_avx2(lanes: &Lane<u64>, offset: u64, bounds: Bounds) -> Shape {
@@ -218,8 +222,8 @@ fn shape_of_all(lanes: &Lane<u64>, offset: u64, Bounds { start, limit, bytes }: 
             };
         }
     }
-    // Without comparisons, which vectors of unsigned 64-bit numbers are bad at: a distance over the limit, or the rest
-    // of the limit, has its highest bit set. Distance and address have the same low bits.
+    // Avoids comparisons of unsigned 64-bit numbers, which vector units lack: if a distance or the rest of
+    // the limit is negative, its sign bit is set. Distance and address have the same low bits.
     let (mut distances, mut rests) = (0, 0);
     for address in &lanes.0 {
         let distance = address.wrapping_add(shift);

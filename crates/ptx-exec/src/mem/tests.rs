@@ -1,4 +1,4 @@
-//! Memory against a model, and what a view may and may not reach.
+//! Memory compared with a model, and the accesses that a view allows and refuses.
 
 use super::{Class, Memory, MemoryError, View};
 use crate::lanes::{FULL, Lane, lanes_of};
@@ -162,7 +162,7 @@ fn off_by_one_byte_traps_in_every_space() {
         assert!(load::<u64>(&mut w.view, space, &rows(|_| u64::MAX - 7), 1).is_err());
         assert!(load::<u8>(&mut w.view, space, &rows(|l| if l == 31 { end } else { 0 }), FULL).is_err());
     }
-    // Spaces do not reach each other's memory; generic addresses reach all that is this warp's.
+    // State spaces are separate; generic addresses reach all memory that belongs to this warp.
     assert!(load::<u8>(&mut w.view, Space::Global, &rows(|_| constant), 1).is_err());
     assert!(load::<u8>(&mut w.view, Space::Const, &rows(|_| global), 1).is_err());
     assert!(load::<u8>(&mut w.view, Space::Global, &rows(|_| w.shared.start()), 1).is_err());
@@ -210,7 +210,7 @@ fn misaligned_and_read_only_accesses_trap() {
     );
     assert_eq!(load::<u64>(&mut w.view, Space::Shared, &rows(|_| 4), 2), Err(FaultKind::Misaligned));
     let [mut a, mut b] = [Lane::splat(0u32); 2];
-    // A vector needs the alignment of all of it.
+    // A vector must be aligned to its total size.
     let fault = w.view.load_vector(Space::Global, &rows(|_| global + 4), 1, Sem::Weak, [&mut a, &mut b]);
     assert_eq!(fault.expect_err("misaligned").kind, FaultKind::Misaligned);
     let mut store = |space, address| {
@@ -288,7 +288,7 @@ fn atomics_return_old_values_in_lane_order() {
         (Space::Generic, global),
         (Space::Generic, w.shared.start()),
     ] {
-        // All at one address.
+        // All lanes at one address.
         let start = load::<u32>(&mut w.view, space, &rows(|_| base), 1).expect("in bounds").0[0];
         let old = w
             .view
@@ -300,11 +300,11 @@ fn atomics_return_old_values_in_lane_order() {
             sum += lane as u32;
         }
         assert_eq!(load::<u32>(&mut w.view, space, &rows(|_| base), 1).map(|v| v.0[0]), Ok(sum));
-        // Compare and swap: only one lane finds the old value.
+        // Compare and swap: one lane finds the old value.
         let swap = |lane: usize, old: u32| (old == sum).then_some(1000 + lane as u32);
         let old = w.view.atomic(space, &rows(|_| base), FULL, Sem::AcqRel, swap).expect("in bounds");
         assert_eq!((old.0[0], old.0[1], old.0[31]), (sum, 1000, 1000));
-        // Each its own.
+        // Each lane at its own address.
         let old = w
             .view
             .atomic::<u64>(space, &rows(|l| base + 8 * (l % 31)), FULL, Sem::Sc, |_, old| Some(old | 1));
@@ -411,7 +411,7 @@ fn strings_are_read_to_their_end_and_no_further() {
     assert_eq!(view.read_bytes(Space::Global, 0, at + 1, 5), Ok(b"bc\0ef".to_vec()));
 }
 
-/// Random allocations, frees and accesses of every shape against a model of bytes.
+/// Random allocations, frees and accesses of every pattern, compared with a model of bytes.
 #[test]
 fn random_use_agrees_with_a_model() {
     let memory = memory();
@@ -423,7 +423,7 @@ fn random_use_agrees_with_a_model() {
         state ^= state << 17;
         state % n
     };
-    // Model: address to byte, for every byte that may be accessed.
+    // The model: address to byte, for every accessible byte.
     let mut model: BTreeMap<u64, u8> = BTreeMap::new();
     for at in 0..256 {
         model.insert(w.shared.start() + at, 0);
@@ -535,7 +535,7 @@ fn memory_of_the_host_is_reached_only_where_it_was_lent() {
     let mut view = View::new(&memory);
     let refused = Err(FaultKind::IllegalAddress);
     assert_eq!(load::<u64>(&mut view, Space::Global, &addrs, FULL), refused);
-    // SAFETY: the words outlive the view, and only atomics look at them.
+    // SAFETY: the words outlive the view, and are accessed only by atomics.
     unsafe { memory.adopt(at, 32 * 8, "words") }.expect("nothing is lent there");
     assert_eq!(load::<u64>(&mut view, Space::Global, &addrs, FULL), Ok(rows(|lane| lane)));
     assert_eq!(load::<u64>(&mut view, Space::Generic, &addrs, FULL), Ok(rows(|lane| lane)));
@@ -543,13 +543,13 @@ fn memory_of_the_host_is_reached_only_where_it_was_lent() {
     let mut bytes = [0; 16];
     memory.read(at + 8, &mut bytes).expect("lent");
     assert_eq!(bytes[8], 2);
-    // SAFETY: refused, as a part is lent.
+    // SAFETY: the call is refused, because a part is lent already.
     assert!(unsafe { memory.adopt(at + 64, 64 * 8, "again") }.is_err());
     assert!(memory.free(at).is_err());
     memory.disown(at).expect("it was lent");
     assert!(memory.disown(at).is_err());
     assert_eq!(load::<u64>(&mut view, Space::Global, &addrs, FULL), refused);
-    // SAFETY: this test's guest accesses nothing but the words.
+    // SAFETY: the guest of this test accesses only the words.
     unsafe { memory.reach_host() };
     assert_eq!(load::<u64>(&mut view, Space::Generic, &addrs, FULL), Ok(rows(|lane| lane)));
     assert_eq!(load::<u64>(&mut view, Space::Global, &rows(|_| 8), FULL), refused);
@@ -561,11 +561,11 @@ fn the_range_of_the_device_is_never_lent() {
     let range = memory.range();
     for (start, bytes) in [(range.start, 8), (range.end - 1, 8), (range.start - 8, 16), (0, 8), (u64::MAX, 8)]
     {
-        // SAFETY: refused.
+        // SAFETY: the call is refused.
         assert!(unsafe { memory.adopt(start, bytes, "no") }.is_err(), "{start:#x}");
     }
     assert!(memory.disown(range.start).is_err());
-    // SAFETY: this test's guest accesses nothing outside the device's range.
+    // SAFETY: the guest of this test accesses nothing outside of the device's range.
     unsafe { memory.reach_host() };
     let mut view = View::new(&memory);
     let inside = rows(|lane| range.end - 4096 + 8 * lane);

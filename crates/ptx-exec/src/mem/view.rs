@@ -1,34 +1,36 @@
-//! Guest memory as one warp sees it: which addresses it may reach, and where they are.
+//! Guest memory as one warp sees it: the accessible addresses, and their memory.
 //!
-//! A `.shared` address is an offset in the CTA's window, a `.local` one an offset in the lane's local memory, a `.param` one an
-//! offset in the launch's parameter buffer; `.global`, `.const` and generic addresses are real addresses. A generic address
-//! reaches the warp's own windows and everything that is allocated; another CTA's window or another lane's local memory is out of
-//! bounds.
+//! A `.shared` address is an offset in the CTA's window, a `.local` address an offset in the lane's local
+//! memory, a `.param` address an offset in the launch's parameter buffer. `.global`, `.const` and generic
+//! addresses are real addresses. A generic address can reach the warp's own windows and all allocations;
+//! another CTA's window and another lane's local memory are out of bounds.
 //!
-//! Invariant: all lanes of an access are checked before any is made: an instruction that faults has changed nothing.
+//! Invariant: all lanes of an access are checked before any of them accesses memory, so a faulting
+//! instruction has no effect.
 
+use super::handles::Recent;
 use super::target::{Addresses, Bounds, Cells, Shape, Target, shape};
 use super::{Class, Extent, Memory};
 use crate::lanes::{LANES, Lane, LaneMask, lanes_of};
-use crate::native::{Reach, Windows};
 use crate::trap::{Fault, FaultAccess, FaultKind};
 use crate::watch::Site;
 use ptx::isa::Space;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// What a warp did to memory since somebody last asked: how the scheduler tells loops that wait from loops that work.
+/// The accesses of a warp since the last query. The scheduler uses this to distinguish loops that poll memory
+/// from loops that compute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Activity {
-    /// It looked for what others write: a load that is not weak, an atomic operation.
+    /// It polled: it executed a load that is not weak, or an atomic operation.
     pub watched: bool,
-    /// It changed what others can see.
+    /// It changed memory that other threads can read.
     pub changed: bool,
 }
 
-/// How many extents a view remembers in front of its longer list.
+/// Capacity of the first list of cached look-ups.
 const RECENT: usize = 4;
-/// How many extents a view remembers at all.
+/// Capacity of the second list of cached look-ups.
 const KNOWN: usize = 1024;
 
 const NOWHERE: Extent = Extent { start: 0, bytes: 0, class: Class::Global, writable: false };
@@ -43,17 +45,31 @@ struct Range {
 /// Local memory of a warp's lanes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Local {
-    /// Address of lane 0's.
+    /// Address of lane 0's memory.
     start: u64,
-    /// From lane to lane.
+    /// Distance between lanes.
     stride: u64,
-    /// Bytes in use of each lane: up to the end of the running activation's frame.
+    /// Bytes in use per lane: up to the end of the running activation's frame.
     top: u64,
 }
 
+/// Memory windows of a warp, as host addresses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Windows {
+    /// Shared memory of the CTA: address and bytes.
+    pub shared: (u64, u64),
+    /// Parameters: address and bytes.
+    pub params: (u64, u64),
+    /// Local memory: address of lane 0's part, distance between lanes, and bytes in use per lane.
+    pub local: (u64, u64, u64),
+}
+
+/// A range that a warp may access: first address and size in bytes.
+pub type Reach = (u64, u64);
+
 /// Guest memory as one warp sees it.
 pub struct View {
-    memory: Arc<Memory>,
+    pub(super) memory: Arc<Memory>,
     shared: Range,
     params: Range,
     local: Local,
@@ -62,14 +78,14 @@ pub struct View {
     known: Vec<Extent>,
     frees: u64,
     activity: Activity,
-    opaque: crate::texture::Recent,
-    /// Where the warp is, if it is watched.
+    pub(super) handle: Recent,
+    /// The position of the warp, if it is watched.
     site: Option<Box<Site>>,
     /// Whether observers want to see its accesses.
     asked: bool,
 }
 
-/// Why a lane's access is refused.
+/// A refused access of a lane.
 pub(super) struct Refusal {
     pub(super) kind: FaultKind,
     pub(super) lane: usize,
@@ -77,7 +93,7 @@ pub(super) struct Refusal {
 }
 
 impl View {
-    /// A view without windows: it reaches what is allocated.
+    /// A view without windows: it can access allocations only.
     pub fn new(memory: &Arc<Memory>) -> Self {
         Self {
             memory: Arc::clone(memory),
@@ -89,29 +105,24 @@ impl View {
             known: Vec::new(),
             frees: 0,
             activity: Activity::default(),
-            opaque: crate::texture::Recent::default(),
+            handle: Recent::default(),
             site: None,
             asked: false,
         }
     }
 
-    /// The texture, sampler or surface that was used last.
-    pub(crate) fn recent_opaque(&mut self) -> &mut crate::texture::Recent {
-        &mut self.opaque
-    }
-
-    /// The memory that this is a view of.
+    /// The memory of this view.
     pub fn memory(&self) -> &Arc<Memory> {
         &self.memory
     }
 
-    /// Has the warp watched; `None`: no longer.
+    /// Starts watching the warp; `None`: stops.
     pub(crate) fn set_site(&mut self, site: Option<Box<Site>>) {
         self.asked = site.as_ref().is_some_and(|site| site.watch.sees_accesses());
         self.site = site;
     }
 
-    /// Where the warp is, if it is watched.
+    /// The position of the warp, if it is watched.
     #[inline(always)]
     pub(crate) fn site(&mut self) -> Option<&mut Site> {
         self.site.as_deref_mut()
@@ -135,13 +146,13 @@ impl View {
         self.local = Local { start, stride, top: 0 };
     }
 
-    /// Sets how many bytes of each lane's local memory are in use.
+    /// Sets the bytes in use of each lane's local memory.
     pub(crate) fn set_local_top(&mut self, top: u64) {
         debug_assert!(top <= self.local.stride);
         self.local.top = top;
     }
 
-    /// Returns what happened since the last call, and forgets it.
+    /// Returns the activity since the last call, and resets it.
     #[inline(always)]
     pub(crate) fn take_activity(&mut self) -> Activity {
         std::mem::take(&mut self.activity)
@@ -152,7 +163,8 @@ impl View {
         self.activity.changed |= changed;
     }
 
-    /// Lanes of `mask` whose generic address lies in the space's region: `isspacep`. Whatever lies in no other region is global.
+    /// `isspacep`: lanes of `mask` whose generic address is in the region of the state space. Addresses
+    /// outside of all regions are global.
     pub fn isspacep<'a>(&self, space: Space, addrs: impl Into<Addresses<'a>>, mask: LaneMask) -> LaneMask {
         let addrs = addrs.into();
         lanes_of(mask)
@@ -160,18 +172,18 @@ impl View {
             .fold(0, |m, lane| m | 1 << lane)
     }
 
-    /// Generic addresses of addresses of a space: `cvta`.
+    /// `cvta`: generic addresses of addresses in a state space.
     pub fn cvta(&self, space: Space, addrs: &Lane<u64>) -> Lane<u64> {
         Lane(std::array::from_fn(|lane| addrs.0[lane].wrapping_add(self.origin(space, lane))))
     }
 
-    /// Addresses in a space of generic addresses: `cvta.to`. Outside the space's region the result is as undefined as the manual says,
-    /// and an access through it is refused.
+    /// `cvta.to`: addresses in a state space of generic addresses. For an address outside of the region the
+    /// manual leaves the result undefined, and an access through it is refused.
     pub fn cvta_to(&self, space: Space, addrs: &Lane<u64>) -> Lane<u64> {
         Lane(std::array::from_fn(|lane| addrs.0[lane].wrapping_sub(self.origin(space, lane))))
     }
 
-    /// The generic address of address 0 of a space, for one lane.
+    /// The generic address of address 0 of a state space, for one lane.
     pub fn origin(&self, space: Space, lane: usize) -> u64 {
         match space {
             Space::Shared => self.shared.start,
@@ -181,7 +193,7 @@ impl View {
         }
     }
 
-    /// Where its windows are.
+    /// The windows of the warp.
     pub fn windows(&self) -> Windows {
         let Local { start, stride, top } = self.local;
         Windows {
@@ -191,20 +203,21 @@ impl View {
         }
     }
 
-    /// The allocation around a global, constant or generic address, if an instruction of that space may make such accesses to all of
-    /// it. It holds as long as [`Memory::frees`] does not change.
+    /// The allocation that contains a global, constant or generic address, if an instruction of that state
+    /// space may access all of it. Valid while [`Memory::frees`] does not change.
     pub fn reach(&mut self, space: Space, address: u64, write: bool) -> Option<Reach> {
         let extent = self.extent(address)?;
         permits(space, &extent, write).then_some((extent.start, extent.bytes))
     }
 
-    /// The addresses whose bytes the bytes of a reach may also have: itself, or all that the host maps, where pages may be mapped twice.
+    /// The addresses that can alias a reach: the reach itself, or all mapped pages, because pages can be
+    /// mapped twice.
     pub fn aliases(&self, reach: Reach) -> Reach {
         let mapped = &self.memory.store.regions.mapped;
         if mapped.contains(&reach.0) { (mapped.start, mapped.end - mapped.start) } else { reach }
     }
 
-    /// Prose about where an address of a space is: its nearest allocation, or the bounds of its window.
+    /// A description of an address for reports: its nearest allocation, or the bounds of its window.
     pub fn nearest(&self, space: Space, lane: usize, address: u64) -> String {
         let window = |what: &str, bytes: u64| match address.checked_sub(bytes) {
             Some(past) => format!("{what}, {bytes} bytes; the address is {past} bytes past its end"),
@@ -232,7 +245,8 @@ impl View {
         }
     }
 
-    /// Checks an access of `bytes` bytes (a power of two, and the alignment) in each lane of `mask`, which is not empty.
+    /// Checks an access of `bytes` bytes (a power of two, and the alignment) in each lane of `mask`, which is
+    /// not empty.
     #[inline]
     pub(super) fn resolve<'a>(
         &mut self,
@@ -248,7 +262,8 @@ impl View {
         };
         let first = addrs.at(mask.trailing_zeros() as usize % LANES);
         let target = |cells, own| Target { cells, mask, bytes, own, private: space == Space::Local };
-        // The range that all lanes are likely to hit: where an address in it starts, its size, and how far its bytes are.
+        // The range that all lanes are likely to be in: its first address in the state space, its size, and
+        // the offset to real addresses.
         let (start, length, delta, own) = match space {
             Space::Shared => (0, self.shared.bytes, self.shared.start, true),
             Space::Param if !write => (0, self.params.bytes, self.params.start, true),
@@ -260,7 +275,8 @@ impl View {
             },
             Space::Param | Space::Reg | Space::Sreg => (0, 0, 0, false),
         };
-        // What starts between multiples of an access of 32 bytes (memory of the host's) is looked at lane by lane.
+        // A range that does not start at a multiple of the access size (host memory, 32 bytes) is checked
+        // lane by lane.
         if length >= bytes && start.is_multiple_of(bytes) {
             let local = space == Space::Local;
             let base = first.wrapping_add(delta);
@@ -300,7 +316,7 @@ impl View {
         let local = space == Space::Local
             || space == Space::Generic && self.memory.store.regions.local.contains(&address);
         if local && space == Space::Generic {
-            // Only one lane can mean its own memory.
+            // In local memory only a single lane can have a generic address of its own.
             return match self.resolve_each(space, Addresses::Same(address), mask, bytes, write) {
                 Ok((list, own)) => Ok(Target { cells: Cells::Each(list), mask, bytes, own, private: true }),
                 Err(r) => Err(refuse(r, space, bytes, write)),
@@ -316,7 +332,7 @@ impl View {
         }
     }
 
-    /// Whether each lane's generic access lies in its own local memory, aligned.
+    /// Whether each lane's generic access lies in its own local memory, and is aligned.
     fn all_in_own_local(&self, addrs: Addresses<'_>, mask: LaneMask, bytes: u64) -> bool {
         let Some(limit) = self.local.top.checked_sub(bytes) else { return false };
         lanes_of(mask).all(|lane| {
@@ -351,7 +367,7 @@ impl View {
         Ok((list, all_own))
     }
 
-    /// The real address of one lane's access, and whether only this CTA reaches it.
+    /// The real address of one lane's access, and whether only this CTA can access it.
     pub(super) fn locate(
         &mut self,
         space: Space,
@@ -401,7 +417,7 @@ impl View {
         address.wrapping_sub(self.shared.start) < self.shared.bytes
     }
 
-    /// The allocation that holds an address.
+    /// The allocation that contains an address.
     #[inline]
     fn extent(&mut self, address: u64) -> Option<Extent> {
         let frees = self.memory.store.frees.load(Ordering::Acquire);
@@ -438,7 +454,7 @@ impl View {
     }
 }
 
-/// Whether an instruction of that space may reach that allocation.
+/// Whether an instruction of that state space may access that allocation.
 fn permits(space: Space, extent: &Extent, write: bool) -> bool {
     if write && !extent.writable {
         return false;
@@ -446,7 +462,7 @@ fn permits(space: Space, extent: &Extent, write: bool) -> bool {
     match (space, extent.class) {
         (Space::Global | Space::Generic, Class::Global | Class::Malloc) => true,
         (Space::Const | Space::Generic, Class::Const) => !write,
-        // Images have memory of their own, or memory that the host gave.
+        // Images have their own memory, or memory that the host provided.
         (Space::Tex, Class::Texture | Class::Global | Class::Malloc) => true,
         _ => false,
     }

@@ -1,23 +1,27 @@
-//! What observers see of the host's side of memory, and freed memory that is kept for them.
+//! Host accesses as reported to observers, and the quarantine of freed memory.
 //!
-//! Invariant: freed memory in quarantine is not accessible, as other freed memory; it is only not handed out again.
+//! Invariant: freed memory in quarantine is inaccessible, like all freed memory; it is only not reused.
 
 use super::{Access, Allocation, Memory, MemoryError, Tables};
-use crate::watch::{Allocated, HostAccess, HostAccessKind, HostMistake, Watch};
+use crate::watch::{Allocated, HostAccess, HostAccessKind, HostMistake, MemoryMap, Watch};
+use ptx::isa::Space;
+use std::ops::Range;
 use std::sync::Arc;
 
 impl Memory {
-    /// Attaches observers, for good: every launch that begins later is watched. False where some are attached already.
+    /// Attaches observers permanently: every later launch is watched. False if observers are already
+    /// attached.
     pub fn watch(&self, watch: &Arc<Watch>) -> bool {
         self.store.watch.set(Arc::clone(watch)).is_ok()
     }
 
-    /// The observers that are attached.
+    /// The attached observers.
     pub fn watched(&self) -> Option<&Arc<Watch>> {
         self.store.watch.get()
     }
 
-    /// Whether only kernels and this process's calls write at an address: not memory that host, other processes, or other addresses share.
+    /// Whether only kernels and calls of this process write at an address: it is not shared with the host,
+    /// other processes, or other addresses.
     pub fn is_exclusive(&self, address: u64) -> bool {
         let regions = &self.store.regions;
         [&regions.heap, &regions.shared, &regions.local, &regions.constant, &regions.params]
@@ -25,8 +29,8 @@ impl Memory {
             .any(|region| region.contains(&address))
     }
 
-    /// Copies bytes of the device to the device, both sides checked as by [`Memory::read`] and [`Memory::write`]. They may overlap. Observers
-    /// are told of a copy: nothing leaves for the host.
+    /// Copies bytes from device memory to device memory. The two ranges may overlap. Observers are told of a
+    /// copy, not of a read by the host.
     ///
     /// # Errors
     /// As [`Memory::read`] and [`Memory::write`].
@@ -52,40 +56,40 @@ impl Memory {
         Ok(())
     }
 
-    /// Tells observers that the host has written bytes, or is about to, by other ways than [`Memory::write`].
+    /// Reports that the host writes bytes by other means than [`Memory::write`].
     pub fn tell_written(&self, address: u64, bytes: u64) {
         self.host_accesses(address, bytes, HostAccessKind::Write);
     }
 
-    /// Tells observers that the host misuses memory.
+    /// Reports a mistake of the host to observers.
     pub fn tell_mistake(&self, mistake: &HostMistake<'_>) {
         if let Some(watch) = self.watched() {
             watch.mistake(mistake);
         }
     }
 
-    /// Tells observers that an allocation is shared with others from now on, who write without anything being reported.
+    /// Reports that an allocation is shared from now on with others, whose writes are not reported.
     pub(super) fn tell_shared(&self, address: u64, bytes: u64) {
         let name = self.name_at(address);
         let name = name.as_deref().unwrap_or("memory that processes share");
         self.tell_allocated(&Allocated { address, bytes, class: super::Class::Global, name, common: true });
     }
 
-    /// Tells observers of an allocation.
+    /// Reports an allocation to observers.
     pub(super) fn tell_allocated(&self, what: &Allocated<'_>) {
         if let Some(watch) = self.watched() {
             watch.each(|observer| observer.allocated(what));
         }
     }
 
-    /// Tells observers that memory was freed.
+    /// Reports freed memory to observers.
     pub(super) fn tell_freed(&self, address: u64, bytes: u64) {
         if let Some(watch) = self.watched() {
             watch.each(|observer| observer.freed(address, bytes));
         }
     }
 
-    /// Tells observers that the host accesses memory.
+    /// Reports a host access to observers.
     #[inline]
     pub(super) fn host_accesses(&self, address: u64, bytes: u64, kind: HostAccessKind) {
         let Some(watch) = self.watched().filter(|_| bytes > 0) else { return };
@@ -97,8 +101,30 @@ impl Memory {
     }
 }
 
+impl MemoryMap for Memory {
+    fn nearest(&self, address: u64) -> String {
+        self.nearest(address)
+    }
+
+    fn name_at(&self, address: u64) -> Option<Arc<str>> {
+        self.name_at(address)
+    }
+
+    fn allocation_at(&self, address: u64) -> Option<Range<u64>> {
+        self.allocation_at(address)
+    }
+
+    fn space_of(&self, address: u64) -> Space {
+        self.space_of(address)
+    }
+
+    fn is_exclusive(&self, address: u64) -> bool {
+        self.is_exclusive(address)
+    }
+}
+
 impl Tables {
-    /// Keeps freed memory from being allocated again, until more than `limit` bytes are kept.
+    /// Puts freed memory into quarantine; the oldest memory beyond `limit` bytes leaves it.
     pub(super) fn set_aside(&mut self, address: u64, gone: &Allocation, limit: u64) {
         self.quarantine.0.push_back((address, gone.clone()));
         self.quarantine.1 += gone.bytes;
@@ -113,7 +139,7 @@ impl Tables {
         self.heap_of(gone.class, gone.rights).give(address, gone.bytes);
     }
 
-    /// Lets all freed memory be allocated again.
+    /// Ends the quarantine of all freed memory.
     pub(super) fn end_quarantine(&mut self) {
         while !self.quarantine.0.is_empty() {
             self.end_oldest();

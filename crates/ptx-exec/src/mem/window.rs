@@ -1,19 +1,20 @@
 //! Windows: the shared memory of a CTA, and the local memory of a warp.
 //!
-//! Invariant: a window is committed memory of its own for as long as it lives, and goes back to its region afterwards.
+//! Invariant: a window is committed memory that no other window overlaps. Dropping it returns the memory to
+//! its region.
 
 use super::{LARGE, Memory};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Which region a window lies in.
+/// The region of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WindowKind {
     Shared,
     Local,
 }
 
-/// A range of addresses that one CTA owns: only its own thread accesses it.
+/// A range of addresses that one CTA owns: only the thread of the CTA accesses it.
 pub(crate) struct Window {
     pub(super) memory: Arc<Memory>,
     pub(super) kind: WindowKind,
@@ -43,8 +44,9 @@ impl Window {
             return self.memory.zero(self.start + start, end - start);
         }
         let at: *mut u8 = std::ptr::with_exposed_provenance_mut((self.start + start) as usize);
-        // SAFETY: the bytes are inside the window, which is committed for as long as the memory lives (its arena exposed its provenance);
-        // only the thread that owns the window accesses them, and it does so here through `&mut self`.
+        // SAFETY: the bytes are inside the window, which stays committed while the memory lives (its arena
+        // exposed its provenance). Only the thread that owns the window accesses them, and `&mut self` makes
+        // the access exclusive.
         unsafe { at.write_bytes(0, (end - start) as usize) };
     }
 }

@@ -1,4 +1,4 @@
-//! Formats against what glibc 2.36's `printf` printed for the same arguments.
+//! Formats compared with the output of glibc 2.36's `printf` for the same arguments.
 
 use super::{Room, format};
 use crate::mem::{Class, Memory, View};
@@ -15,7 +15,7 @@ enum A<'a> {
 }
 use A::{F, L, S, W};
 
-/// Room for so many bytes, in a launch that goes on.
+/// A limit of so many bytes, in a launch that need not stop.
 fn room(bytes: usize) -> Room<'static> {
     Room { bytes, stop: &|| None }
 }
@@ -174,7 +174,7 @@ fn missing_arguments_are_a_fault() {
     assert_eq!(format(&mut view, 9, b"%d %d", (at, 8), &room(99)).err().map(|fault| fault.lane), Some(9));
 }
 
-/// `tests/printf/printf.tsv`: random formats, and what the C library prints.
+/// `tests/printf/printf.tsv`: random formats with the output of the C library.
 #[test]
 fn random_formats_as_the_c_library() {
     let table = include_str!("../../../../tests/printf/printf.tsv");

@@ -1,9 +1,11 @@
 //! One of the sixteen barriers of a CTA. PTX ISA §9.7.12.1.
 //!
-//! A warp arrives as a whole, when all its live lanes have, and counts as 32 threads. Without a thread count the barrier completes
-//! when all warps of the CTA that have not exited are there; with one, when that many threads are.
+//! A warp arrives when all its live lanes have arrived, and counts as 32 threads. Without a thread count the
+//! barrier completes when all warps of the CTA that have not exited have arrived; with a thread count, when
+//! that many threads have arrived.
 //!
-//! Invariant: a barrier that completes is as new, and its waiting warps are released exactly once.
+//! Invariant: a completed barrier is in its initial state again, and each waiting warp is released exactly
+//! once.
 
 use crate::bound::BarrierKind;
 use crate::frame::BarrierWait;
@@ -15,19 +17,19 @@ use crate::lanes::LANES;
 pub(super) struct Barrier {
     /// Warps that have arrived.
     arrived: u32,
-    /// Warps of which lanes wait.
+    /// Warps that have lanes waiting.
     waiting: Vec<u32>,
-    /// Whether a participant expects all threads of the CTA.
+    /// Whether a participant gave no thread count, so that all threads of the CTA must arrive.
     all: bool,
     /// The thread count that participants gave.
     count: Option<u32>,
-    /// The reduction, if it is one.
+    /// The kind of reduction, if the participants reduce a predicate.
     reduction: Option<BarrierKind>,
     popc: u32,
     falsities: u32,
 }
 
-/// What a completed barrier lets go.
+/// The result of a completed barrier.
 pub(super) struct Release {
     /// Warps that waited.
     pub(super) warps: Vec<u32>,
@@ -36,10 +38,10 @@ pub(super) struct Release {
 }
 
 impl Barrier {
-    /// A warp arrives; `warps` is how many the CTA has.
+    /// Records the arrival of a warp; `warps` is the number of warps of the CTA.
     ///
     /// # Errors
-    /// Why the forms do not fit together.
+    /// The reason why this form cannot be combined with the forms that arrived before.
     pub(super) fn arrive(
         &mut self,
         warp: u32,
@@ -82,7 +84,8 @@ impl Barrier {
         Ok(())
     }
 
-    /// Completes the barrier if everyone is there; `live` is how many warps have not exited.
+    /// Completes the barrier if all participants have arrived; `live` is the number of warps that have not
+    /// exited.
     pub(super) fn complete(&mut self, live: u32) -> Option<Release> {
         let done = self.arrived != 0
             && (self.all && self.arrived >= live
@@ -93,7 +96,7 @@ impl Barrier {
         })
     }
 
-    /// Lets go what waits at it although it has not completed. `None`: nothing waits.
+    /// Releases the waiting warps of an incomplete barrier. `None` if no warp waits.
     pub(super) fn give_up(&mut self) -> Option<Release> {
         if self.waiting.is_empty() {
             return None;
@@ -102,7 +105,7 @@ impl Barrier {
         Some(Release { warps: gone.waiting, reduced: Reduced { popc: gone.popc, all: gone.falsities == 0 } })
     }
 
-    /// What it lacks, in prose.
+    /// The missing arrivals, as text.
     pub(super) fn progress(&self, live: u32) -> String {
         match self.count {
             Some(count) => format!("{} of {count} threads have arrived", self.arrived * LANES as u32),

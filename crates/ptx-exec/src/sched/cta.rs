@@ -1,58 +1,62 @@
 //! A CTA: its warps, its sixteen barriers, its shared memory, run by one OS thread at a time.
 //!
-//! Invariant: a warp runs only while it has something to do; a CTA of which no warp has, and not all have exited, is deadlocked,
-//! because nothing outside a CTA can let one of its barriers or warp-synchronous instructions go on.
+//! Invariant: a warp runs only while it can make progress. If no warp of a CTA can, and not all have exited,
+//! the CTA is deadlocked, because no event outside a CTA completes its barriers or warp-synchronous
+//! instructions.
 
 use super::barrier::{Barrier, Release};
-use super::patience::Patience;
+use super::grace::GracePeriod;
+use super::native_frames::NativeFrames;
 use super::seed::Seed;
-use super::whole::Room;
+use crate::context::LaunchContext;
 use crate::frame::{BarrierWait, Wait, WarpFrame};
-use crate::interp::{self, Arrival, Budget, Stop, Stopped, World};
+use crate::interp::{self, Arrival, Budget, Stop, Stopped};
 use crate::lanes::LaneMask;
 use crate::mem::Window;
-use crate::native::Reached;
+use crate::native::NativeCache;
 use crate::trap::{Fault, FaultKind};
 use crate::warp::{EventCounts, GridShape};
 use crate::watch::{BarrierEvent, CtaFacts, LaunchFacts, Watch};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Rounds in which all warps only looked at memory, until the CTA is set aside.
+/// Rounds in which all warps only polled memory, after which the CTA is suspended.
 const IDLE_ROUNDS: u32 = 2;
-/// How long a CTA runs until it is set aside in any case: it may never end, or wait for another in a way that does not show. In native code of
-/// whole CTAs, how long a warp runs without waiting until the CTA's other warps have their turn. Chosen: longer than what most CTAs take.
-pub(super) const LONG_TURN: Duration = Duration::from_millis(200);
-/// The same in rounds, for schedules that must not depend on time.
+/// How long a CTA runs before it is suspended in any case: it may never end, or wait for another CTA in a way
+/// that is not detected. In native code of whole CTAs: how long a warp runs without waiting before the other
+/// warps of the CTA must run. Chosen: longer than most CTAs take.
+pub(super) const LONG_RUN: Duration = Duration::from_millis(200);
+/// The same limit in rounds, for schedules that must not depend on time.
 const LONG_ROUNDS: u32 = 1024;
-/// Slices for which each warp before one that trapped may continue. Chosen: eight million iterations of a loop that only computes, and 32,768 of a
-/// loop that waits for memory, after which native code yields.
+/// Slices for which each warp before a trapped warp may continue. Chosen: this is eight million iterations of
+/// a loop that only computes, and 32,768 iterations of a loop that polls memory, which native code leaves
+/// after each slice.
 pub(super) const FURTHER_SLICES: u32 = 1024;
-/// Room for what a warp printed that is kept for what it prints next, in bytes.
+/// Capacity in bytes of the output buffer that a warp keeps for its next output.
 const KEPT_OUTPUT: usize = 64 << 10;
-/// Warps that a report of a deadlock names one by one.
+/// Warps that a deadlock report lists one by one.
 const NAMED_WARPS: usize = 8;
 
-/// What a warp of a CTA is about.
+/// The state of a warp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Status {
     Runnable,
-    /// Waits at a barrier.
+    /// The warp waits at a barrier.
     Waiting,
-    /// Its lanes wait for each other, for good.
+    /// The lanes wait for each other and cannot continue.
     Stuck,
     Exited,
 }
 
-/// A CTA with its whole state.
+/// A CTA with all its state.
 pub(super) struct Cta {
     /// Number in the grid.
     pub(super) index: u64,
-    /// Number in the order in which CTAs are started.
+    /// Position in the order in which CTAs start.
     pub(super) place: u64,
-    /// How often it was set aside because it only waited, after another CTA had trapped.
+    /// How often the CTA was suspended because it only polled memory, since another CTA trapped.
     pub(super) vain: u32,
-    /// Facts about the launch.
+    /// Shape of the launch.
     pub(super) grid: Arc<GridShape>,
     pub(super) ctaid: [u32; 3],
     pub(super) smid: u32,
@@ -60,7 +64,7 @@ pub(super) struct Cta {
     pub(super) warps: Vec<WarpFrame>,
     /// Whether the warps have frames.
     framed: bool,
-    pub(super) room: Room,
+    pub(super) native_frames: NativeFrames,
     status: Vec<Status>,
     /// Warps that have not exited.
     pub(super) live: u32,
@@ -68,7 +72,7 @@ pub(super) struct Cta {
     pub(super) shared: Option<Window>,
     seed: Seed,
     order: Vec<u32>,
-    /// What it printed.
+    /// Output of the CTA.
     pub(super) output: Vec<u8>,
 }
 
@@ -76,46 +80,48 @@ pub(super) struct Cta {
 pub(super) enum CtaStop {
     /// All threads have exited.
     Finished,
-    /// It waits for other CTAs.
+    /// The CTA waits for other CTAs.
     Idle,
-    /// It ran long enough; others may want to.
+    /// The CTA used up its time, and other CTAs should run.
     Long,
     /// The launch is being stopped.
     Cancelled,
-    /// A lane of that warp is at fault.
+    /// A lane of this warp faulted.
     Trapped(Box<Stopped>, u32),
 }
 
-/// Limits that a CTA asks about.
+/// The limits of a launch, as a running CTA queries them.
 pub(super) trait Limits {
-    /// Steps that are left to the launch; `None`: stop now.
+    /// Steps that the launch may still execute; `None`: stop now.
     fn steps(&self) -> Option<u64>;
-    /// Accounts for steps, of warps and of lanes.
+    /// Accounts for executed steps, counted per warp and per lane.
     fn spend(&self, steps: u64, lane_steps: u64);
     /// Accounts for triggered events.
     fn count(&self, events: &EventCounts);
-    /// Accounts for steps in native code, and for those of the interpreter among them.
+    /// Accounts for steps in native code, and for those among them that the interpreter executed.
     fn spend_native(&self, steps: u64, fallbacks: u64);
-    /// Whether CTAs may run in native code as a whole: nobody counts their steps or permutes their schedule.
-    fn whole(&self) -> bool;
-    /// How many CTAs the thread has taken and not started, which come next in order.
+    /// Whether CTAs may run in native code as a whole. This needs a launch without a step limit and in the
+    /// natural schedule.
+    fn native_ctas(&self) -> bool;
+    /// How many CTAs the thread has reserved and not started; they are consecutive.
     fn taken(&self) -> u64;
-    /// The thread has run that many CTAs to their ends and started the next of what it has taken each time.
-    fn follow(&self, count: u64);
-    /// Whether the thread may still get help.
+    /// Records that the thread finished `count` CTAs and started the next reserved CTA after each.
+    fn start_batched(&self, count: u64);
+    /// Whether the thread works alone and can still get help.
     fn alone(&self) -> bool;
-    /// How many of so many bytes that a CTA printed are kept; those of it that are not, and `dropped` ones, are counted. `first`: it has
-    /// printed nothing before.
+    /// Accounts for output of a CTA: `bytes` new bytes, and `dropped` bytes that were dropped before. Returns
+    /// how many of the new bytes to keep; the rest counts as dropped. `first`: this is the CTA's first
+    /// output.
     fn print(&self, bytes: usize, dropped: u64, first: bool) -> usize;
-    /// Why the launch is to stop now.
+    /// The reason to stop the launch now, if any.
     fn late(&self) -> Option<FaultKind>;
-    /// Whether warps that have run since then without waiting for others must let these run. A warp that never ends must not keep others
-    /// from what they do, which may be a trap.
+    /// Whether a warp that has run since then without waiting must let the other warps run. A warp that never
+    /// ends must not keep the others from making progress, which includes trapping.
     fn gives_way(&self, since: Instant) -> bool;
 }
 
 impl Cta {
-    /// Room for a CTA. Its warps are at no place until [`Cta::start`].
+    /// Allocates a CTA. Its warps have no position until [`Cta::start`].
     pub(super) fn new(grid: &Arc<GridShape>, warps: Vec<WarpFrame>, shared: Option<Window>) -> Self {
         Self {
             index: 0,
@@ -126,7 +132,7 @@ impl Cta {
             smid: 0,
             kernel: 0,
             framed: false,
-            room: Room::default(),
+            native_frames: NativeFrames::default(),
             status: vec![Status::Exited; warps.len()],
             warps,
             live: 0,
@@ -138,7 +144,7 @@ impl Cta {
         }
     }
 
-    /// Makes it one of another launch, of the same kernel and with CTAs of the same shape.
+    /// Reuses it for another launch of the same kernel with the same CTA shape.
     pub(super) fn relaunch(&mut self, shape: &Arc<GridShape>, params: (u64, u64)) {
         self.grid = Arc::clone(shape);
         for warp in &mut self.warps {
@@ -147,16 +153,17 @@ impl Cta {
         }
     }
 
-    /// Forgets what belongs to the launch.
+    /// Drops references to the launch.
     pub(super) fn leave(&mut self) {
         self.output = Vec::new();
         for warp in &mut self.warps {
             warp.output = Vec::new();
-            *warp.view.recent_opaque() = crate::texture::Recent::default();
+            warp.view.forget_object();
         }
     }
 
-    /// Makes it CTA `index` of the grid, which is started as number `place`, at the start of the kernel.
+    /// Makes it CTA `index` of the grid, started as number `place`, with all warps at the start of the
+    /// kernel.
     pub(super) fn start(
         &mut self,
         (place, index): (u64, u64),
@@ -174,26 +181,26 @@ impl Cta {
         }
     }
 
-    /// Gives the warps frames, at the start of the kernel; `clear`: with local memory that is zero.
-    pub(super) fn frames(&mut self, world: &World<'_>, clear: bool) {
+    /// Creates the frames of all warps, at the start of the kernel. `clear`: with zeroed local memory.
+    pub(super) fn frames(&mut self, context: &LaunchContext<'_>, clear: bool) {
         self.framed = true;
         self.live = self.warps.len() as u32;
         self.barriers = Default::default();
         self.status.fill(Status::Runnable);
-        let Some(function) = world.function(self.kernel) else { return };
+        let Some(function) = context.function(self.kernel) else { return };
         for (id, warp) in self.warps.iter_mut().enumerate() {
             if clear {
                 warp.clear_local();
             }
-            // What native code's steps have left in the state of a warp without a frame stays.
+            // A warp without a frame keeps the events that steps of native code triggered.
             let events = warp.state.events.take();
             warp.start(self.ctaid, id as u32, self.kernel, function);
-            if !clear && self.room.is_touched(id) {
+            if !clear && self.native_frames.is_touched(id) {
                 warp.state.events = events;
             }
             warp.state.smid = self.smid;
         }
-        if world.watched {
+        if context.watched {
             self.tell_begin();
         }
     }
@@ -203,33 +210,39 @@ impl Cta {
         self.ctaid
     }
 
-    /// A warp, to report about.
+    /// A warp, for reports.
     pub(super) fn warp(&self, warp: u32) -> &WarpFrame {
         &self.warps[warp as usize]
     }
 
-    /// Runs the warps in turn until the CTA must stop.
-    pub(super) fn run(&mut self, world: &World<'_>, limits: &impl Limits, reached: &mut Reached) -> CtaStop {
-        match self.run_on(world, limits, reached) {
+    /// Runs the warps round-robin until the CTA must stop.
+    pub(super) fn run(
+        &mut self,
+        context: &LaunchContext<'_>,
+        limits: &impl Limits,
+        cache: &mut NativeCache,
+    ) -> CtaStop {
+        match self.run_on(context, limits, cache) {
             CtaStop::Trapped(stopped, warp)
                 if self.seed.is_natural() && stopped.fault.kind.is_of_program() =>
             {
-                self.first_trap((stopped, warp), &world.supplied(), limits, reached)
+                self.first_trap((stopped, warp), &context.supplied(), limits, cache)
             }
             stop => stop,
         }
     }
 
-    /// A warp has trapped: lets the warps before it that had used up their slices go on. The first of them that traps, too, is reported instead,
-    /// so that the report depends neither on the length of slices, in which the engines differ, nor on what is compiled by then.
+    /// Handles a trap of a warp: the warps before it that were preempted continue. If some of them trap too,
+    /// the first of these traps is reported instead. So the report does not depend on the length of slices,
+    /// which differs between the engines, or on which code is already compiled.
     fn first_trap(
         &mut self,
         (trapped, warp): (Box<Stopped>, u32),
-        world: &World<'_>,
+        context: &LaunchContext<'_>,
         limits: &impl Limits,
-        reached: &mut Reached,
+        cache: &mut NativeCache,
     ) -> CtaStop {
-        let patience = Patience::begin();
+        let patience = GracePeriod::begin();
         for id in 0..warp {
             for _ in 0..FURTHER_SLICES {
                 if self.status[id as usize] != Status::Runnable {
@@ -239,7 +252,7 @@ impl Cta {
                     return CtaStop::Trapped(trapped, warp);
                 }
                 let mut round = Round { ran: true, idle: true };
-                match self.slice(id, world, limits, reached, &mut round) {
+                match self.slice(id, context, limits, cache, &mut round) {
                     Ok(()) => {}
                     Err(CtaStop::Trapped(earlier, id)) if earlier.fault.kind.is_of_program() => {
                         return CtaStop::Trapped(earlier, id);
@@ -251,34 +264,39 @@ impl Cta {
         CtaStop::Trapped(trapped, warp)
     }
 
-    fn run_on(&mut self, world: &World<'_>, limits: &impl Limits, reached: &mut Reached) -> CtaStop {
+    fn run_on(
+        &mut self,
+        context: &LaunchContext<'_>,
+        limits: &impl Limits,
+        cache: &mut NativeCache,
+    ) -> CtaStop {
         if !self.framed {
-            match world.supplied().native {
-                Some(native) if limits.whole() && native.function() == self.kernel => {
-                    let world = &world.supplied();
-                    let stop = match native.team() {
-                        Some(team) => self.run_teams((native, team), world, limits, reached),
-                        None => self.run_whole(native, world, limits, reached),
+            match context.supplied().native {
+                Some(native) if limits.native_ctas() && native.function() == self.kernel => {
+                    let context = &context.supplied();
+                    let stop = match native.coarse() {
+                        Some(coarse) => self.run_coarse((native, coarse), context, limits, cache),
+                        None => self.run_native(native, context, limits, cache),
                     };
                     if let Some(stop) = stop {
                         return stop;
                     }
                 }
-                _ => self.frames(world, true),
+                _ => self.frames(context, true),
             }
         }
         let (mut idle_rounds, mut rounds, began) = (0, 0, Instant::now());
         loop {
             let mut order = std::mem::take(&mut self.order);
             self.seed.order(&mut order, self.warps.len() as u32);
-            let round = self.round(&order, &world.supplied(), limits, reached);
+            let round = self.round(&order, &context.supplied(), limits, cache);
             self.order = order;
             match round {
                 Ok(Round { ran: false, .. }) if self.live == 0 => return CtaStop::Finished,
                 Ok(Round { ran: false, .. }) => {
                     self.tell_deadlock();
-                    if !(world.mends && self.unblock(world, reached)) {
-                        return self.deadlock(world);
+                    if !(context.mends && self.unblock(context, cache)) {
+                        return self.deadlock(context);
                     }
                 }
                 Ok(Round { idle: true, .. }) => idle_rounds += 1,
@@ -290,7 +308,7 @@ impl Cta {
             }
             rounds += 1;
             let long = match self.seed.is_natural() {
-                true => began.elapsed() > LONG_TURN,
+                true => began.elapsed() > LONG_RUN,
                 false => rounds == LONG_ROUNDS,
             };
             if long {
@@ -299,13 +317,13 @@ impl Cta {
         }
     }
 
-    /// Gives each runnable warp a slice.
+    /// Runs each runnable warp for one slice.
     fn round(
         &mut self,
         order: &[u32],
-        world: &World<'_>,
+        context: &LaunchContext<'_>,
         limits: &impl Limits,
-        reached: &mut Reached,
+        cache: &mut NativeCache,
     ) -> Result<Round, CtaStop> {
         let mut round = Round { ran: false, idle: true };
         for id in order {
@@ -314,38 +332,38 @@ impl Cta {
                 continue;
             }
             round.ran = true;
-            self.slice(*id, world, limits, reached, &mut round)?;
+            self.slice(*id, context, limits, cache, &mut round)?;
         }
         Ok(round)
     }
 
-    /// Gives a warp a slice.
+    /// Runs one warp for one slice.
     fn slice(
         &mut self,
         id: u32,
-        world: &World<'_>,
+        context: &LaunchContext<'_>,
         limits: &impl Limits,
-        reached: &mut Reached,
+        cache: &mut NativeCache,
         round: &mut Round,
     ) -> Result<(), CtaStop> {
         let Some(steps) = limits.steps() else { return Err(CtaStop::Cancelled) };
-        let (slice, turn) = self.seed.budget();
+        let (slice, quantum) = self.seed.budget();
         let warp = &mut self.warps[id as usize];
         let (before, lanes_before) = (warp.steps, warp.lane_steps);
-        let stop = interp::run(warp, world, Budget { slice, turn, steps }, reached);
-        if let (Some(supply), None) = (world.supply, world.native) {
+        let stop = interp::run(warp, context, Budget { slice, quantum, steps }, cache);
+        if let (Some(supply), None) = (context.supply, context.native) {
             supply.spend(warp.lane_steps - lanes_before);
         }
-        self.stopped(id, (before, lanes_before), stop, world, limits, round)
+        self.stopped(id, (before, lanes_before), stop, context, limits, round)
     }
 
-    /// A warp has stopped; `before`: its steps, and those of its lanes, when it began.
+    /// Handles a stopped warp; `before`: the steps of the warp and of its lanes before the slice.
     pub(super) fn stopped(
         &mut self,
         id: u32,
         before: (u64, u64),
         mut stop: Stop,
-        world: &World<'_>,
+        context: &LaunchContext<'_>,
         limits: &impl Limits,
         round: &mut Round,
     ) -> Result<(), CtaStop> {
@@ -368,7 +386,7 @@ impl Cta {
         if !matches!(stop, Stop::Trapped(_))
             && let Some(kind) = limits.late()
         {
-            stop = Stop::Trapped(blame(warp, world, kind));
+            stop = Stop::Trapped(blame(warp, context, kind));
         }
         match stop {
             Stop::Yielded { idle } => round.idle &= idle,
@@ -379,7 +397,7 @@ impl Cta {
                 round.idle = false;
                 self.exited(index);
                 for barrier in 0..self.barriers.len() {
-                    self.complete(barrier, world);
+                    self.complete(barrier, context);
                 }
             }
             Stop::Arrived(wait, arrival) => {
@@ -389,43 +407,45 @@ impl Cta {
                 let lanes = self.warps[index].state.live;
                 let count = self.warps.len() as u32;
                 let barrier = wait.id as usize;
-                if let Err(why) = self.barriers[barrier].arrive(id, &wait, arrival, lanes, count, world.mends)
+                if let Err(why) =
+                    self.barriers[barrier].arrive(id, &wait, arrival, lanes, count, context.mends)
                 {
-                    let stopped = blame(&self.warps[index], world, FaultKind::BadBarrier(why));
+                    let stopped = blame(&self.warps[index], context, FaultKind::BadBarrier(why));
                     return Err(CtaStop::Trapped(stopped, id));
                 }
-                self.complete(barrier, world);
+                self.complete(barrier, context);
             }
         }
         Ok(())
     }
 
-    /// All lanes of a warp have exited.
+    /// Records that all lanes of a warp have exited.
     pub(super) fn exited(&mut self, warp: usize) {
         self.status[warp] = Status::Exited;
         self.live -= 1;
     }
 
-    /// A warp waits at a barrier with all its lanes.
+    /// Records that all lanes of a warp wait at a barrier.
     pub(super) fn waits_at(&mut self, warp: usize, wait: &BarrierWait, arrival: Arrival, lanes: LaneMask) {
         self.status[warp] = Status::Waiting;
         let count = self.warps.len() as u32;
         let Some(barrier) = self.barriers.get_mut(wait.id as usize) else { return };
-        // Whole warps that wait for the whole CTA agree with each other.
+        // Cannot fail: warps that arrive as a whole and without thread counts use compatible forms.
         let _fits = barrier.arrive(warp as u32, wait, arrival, lanes, count, false);
     }
 
-    pub(super) fn complete(&mut self, barrier: usize, world: &World<'_>) {
+    pub(super) fn complete(&mut self, barrier: usize, context: &LaunchContext<'_>) {
         if let Some(release) = self.barriers[barrier].complete(self.live) {
-            self.let_go(barrier, release, world);
+            self.let_go(barrier, release, context);
         }
     }
 
-    /// What waits in this CTA can never go on: lets it, because an observer reports why. Whether something could.
-    fn unblock(&mut self, world: &World<'_>, reached: &mut Reached) -> bool {
+    /// Releases the waiting lanes of a deadlocked CTA, which an observer reports instead of a trap. Returns
+    /// whether any lane was released.
+    fn unblock(&mut self, context: &LaunchContext<'_>, cache: &mut NativeCache) -> bool {
         let mut any = false;
         for (id, warp) in self.warps.iter_mut().enumerate() {
-            if self.status[id] == Status::Stuck && interp::unblock(warp, world, reached) {
+            if self.status[id] == Status::Stuck && interp::unblock(warp, context, cache) {
                 self.status[id] = Status::Runnable;
                 any = true;
             }
@@ -435,24 +455,24 @@ impl Cta {
                 break;
             }
             if let Some(release) = self.barriers[barrier].give_up() {
-                self.let_go(barrier, release, world);
+                self.let_go(barrier, release, context);
                 any = true;
             }
         }
         any
     }
 
-    fn let_go(&mut self, barrier: usize, release: Release, world: &World<'_>) {
-        if world.watched {
+    fn let_go(&mut self, barrier: usize, release: Release, context: &LaunchContext<'_>) {
+        if context.watched {
             self.tell_completed(barrier, &release.warps);
         }
         for warp in release.warps {
-            interp::release(&mut self.warps[warp as usize], world, release.reduced);
+            interp::release(&mut self.warps[warp as usize], context, release.reduced);
             self.status[warp as usize] = Status::Runnable;
         }
     }
 
-    /// Reports that a barrier has completed.
+    /// Reports a completed barrier to observers.
     fn tell_completed(&mut self, barrier: usize, warps: &[u32]) {
         let first = warps.first().map_or(0, |warp| *warp as usize);
         if let Some(site) = self.warps.get_mut(first).and_then(|warp| warp.view.site()) {
@@ -461,7 +481,7 @@ impl Cta {
         }
     }
 
-    /// What observers are told about it.
+    /// Facts about the CTA for observers.
     pub(super) fn facts(&mut self) -> Option<(Arc<Watch>, Arc<LaunchFacts>, CtaFacts)> {
         let (mut warps, mut locals, mut first) = (Vec::new(), Vec::new(), None);
         for warp in &mut self.warps {
@@ -483,14 +503,14 @@ impl Cta {
         }
     }
 
-    /// Reports that the CTA has ended.
+    /// Reports the end of the CTA to observers.
     pub(super) fn tell_end(&mut self) {
         if let Some((watch, launch, facts)) = self.facts() {
             watch.each(|observer| observer.cta_ends(&launch, &facts));
         }
     }
 
-    /// Reports that the CTA begins, after it has its number.
+    /// Reports the start of the CTA to observers. Its number must be set.
     fn tell_begin(&mut self) {
         let (index, ctaid) = (self.index, self.ctaid);
         let shared = self.shared.as_ref().map_or((0, 0), |window| (window.start(), window.bytes()));
@@ -509,8 +529,8 @@ impl Cta {
         }
     }
 
-    /// Nothing can go on: says who waits where.
-    fn deadlock(&self, world: &World<'_>) -> CtaStop {
+    /// The stop reason of a deadlock, which lists where each warp waits.
+    fn deadlock(&self, context: &LaunchContext<'_>) -> CtaStop {
         let mut text = Vec::new();
         let mut first = None;
         for (id, warp) in self.warps.iter().enumerate() {
@@ -522,15 +542,15 @@ impl Cta {
                 text.push("and others".to_owned());
                 break;
             }
-            text.push(format!("warp {id}: {}", self.waits(warp, world)));
+            text.push(format!("warp {id}: {}", self.waits(warp, context)));
         }
         let id = first.unwrap_or(0);
         let kind = FaultKind::Deadlock(text.join("; "));
-        CtaStop::Trapped(blame(&self.warps[id as usize], world, kind), id)
+        CtaStop::Trapped(blame(&self.warps[id as usize], context, kind), id)
     }
 
-    /// Where the lanes of its warps are, as far as they have begun.
-    pub(super) fn whereabouts(&self, world: &World<'_>) -> Option<String> {
+    /// The positions of the lanes of all warps that have started, as text.
+    pub(super) fn whereabouts(&self, context: &LaunchContext<'_>) -> Option<String> {
         let mut text = Vec::new();
         let begun =
             |id: usize, warp: &WarpFrame| self.status[id] != Status::Exited && !warp.groups.is_empty();
@@ -539,18 +559,18 @@ impl Cta {
                 text.push("and others".to_owned());
                 break;
             }
-            text.push(format!("warp {id}: {}", self.waits(warp, world)));
+            text.push(format!("warp {id}: {}", self.waits(warp, context)));
         }
         (!text.is_empty()).then(|| text.join("; "))
     }
 
-    /// Who waits where in a warp.
-    fn waits(&self, warp: &WarpFrame, world: &World<'_>) -> String {
+    /// Where the lanes of a warp wait, as text.
+    fn waits(&self, warp: &WarpFrame, context: &LaunchContext<'_>) -> String {
         let mut parts: Vec<String> = Vec::new();
         for group in &warp.groups {
             let function = warp.acts[group.act as usize].function;
-            let span = world.block(function, group.block).map_or_else(Default::default, |b| b.span);
-            let place = world.place(span);
+            let span = context.block(function, group.block).map_or_else(Default::default, |b| b.span);
+            let place = context.place(span);
             let more = match &group.wait {
                 Wait::Barrier(wait) if wait.arrived => match self.barriers.get(wait.id as usize) {
                     Some(barrier) => format!(" (barrier {}: {})", wait.id, barrier.progress(self.live)),
@@ -567,22 +587,22 @@ impl Cta {
     }
 }
 
-/// What happened in a round.
+/// Summary of one round.
 pub(super) struct Round {
-    /// Whether a warp ran at all.
+    /// Whether any warp ran.
     pub(super) ran: bool,
-    /// Whether all that ran only looked at memory.
+    /// Whether all warps that ran only polled memory.
     pub(super) idle: bool,
 }
 
-/// A fault that is blamed on the place of the warp's first group.
-pub(super) fn blame(warp: &WarpFrame, world: &World<'_>, kind: FaultKind) -> Box<Stopped> {
+/// A fault that is attributed to the position of the warp's first group.
+pub(super) fn blame(warp: &WarpFrame, context: &LaunchContext<'_>, kind: FaultKind) -> Box<Stopped> {
     let (function, block, mask) = match warp.groups.first() {
         Some(group) => (warp.acts[group.act as usize].function, group.block, group.mask),
         None => (u32::MAX, 0, 1),
     };
     let fault = Fault::new(kind, mask.trailing_zeros() as usize % 32);
-    match world.block(function, block) {
+    match context.block(function, block) {
         Some(block) => Box::new(Stopped { fault, function, span: block.span, loc: block.loc }),
         None => Box::new(Stopped { fault, function, span: ptx::Span::default(), loc: None }),
     }

@@ -1,33 +1,34 @@
-//! A grid: its CTAs in order of their numbers, on OS threads.
+//! A grid: its CTAs, in order of their numbers, on OS threads.
 //!
-//! Each thread keeps the CTAs that it has started and not finished, and runs them in turn; it starts another when the one that
-//! runs only waits. So there are as many resident CTAs as wait for each other, up to a budget of memory
-//! ([`RESIDENT_BYTES`]) for registers and windows.
+//! Each thread keeps its resident CTAs, those it has started and not finished, and runs them round-robin. It
+//! starts another CTA when the running one only waits. So all CTAs that wait for each other become resident,
+//! up to a memory budget ([`RESIDENT_BYTES`]) for registers and windows.
 //!
-//! The thread that launches begins alone, and gets help where the launch takes longer than waking others ([`ALONE`]). Threads take
-//! CTAs in portions, smaller and smaller ones towards the end; one by one where CTAs may wait for each other, so that lower ones are always
-//! started first.
+//! The launching thread begins alone, and wakes threads of the pool once the launch has taken longer than
+//! waking costs ([`HELP_DELAY`]). Threads take CTAs in batches that shrink towards the end of the grid. If
+//! CTAs may wait for each other, batches have one CTA, so that CTAs with lower numbers always start first.
 //!
-//! A trap stops all CTAs that are started later than the one that trapped. Those before it go on while a thread has [`Patience`], unless they wait in vain;
-//! if one of them traps, too, that is the trap of the launch.
+//! A trap stops all CTAs that start later than the trapped one. Earlier CTAs continue for a [`GracePeriod`],
+//! unless they only wait. If one of them traps too, its trap is the result of the launch.
 //!
-//! Invariant: which trap is reported does not depend on the speed of threads, except through that bound; the output is in order of CTA
-//! numbers, whichever thread ran them.
+//! Invariant: the reported trap does not depend on the speed of threads, within the grace period. Output is
+//! in order of CTA numbers, independent of the threads that ran them.
 
-use super::cta::{Cta, CtaStop, FURTHER_SLICES, LONG_TURN, Limits};
-use super::patience::Patience;
-use super::pool::{Help, Pool};
+use super::cta::{Cta, CtaStop, FURTHER_SLICES, LONG_RUN, Limits};
+use super::grace::GracePeriod;
 use super::seed;
 use crate::bound::{Code, Function};
+use crate::context::{End, LaunchContext};
+use crate::fault_context::LaneRegisters;
 use crate::frame::{WarpFrame, register_bytes};
-use crate::interp::{End, Stopped, World};
+use crate::interp::Stopped;
 use crate::lanes::LANES;
 use crate::mem::{Memory, MemoryError, View, attempt};
-use crate::native::{Native, Reached, Supply};
+use crate::native::{Native, NativeCache, Supply};
+use crate::pool::{Help, Pool};
 use crate::trap::FaultKind;
 use crate::warp::{EventCounts, GridShape, WarpState};
 use crate::watch::{Interests, LaunchFacts, Site, Watch};
-use crate::whereabouts::LaneRegisters;
 use ptx::check::module::{AddressSize, Source};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -35,28 +36,29 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-/// How long the thread that launches works alone. Chosen: about what waking another takes.
-const ALONE: Duration = Duration::from_micros(5);
-/// A launch of so many warps takes longer than that in any case.
+/// How long the launching thread works alone. Chosen: about the time to wake another thread.
+const HELP_DELAY: Duration = Duration::from_micros(5);
+/// A launch of at least this many warps gets help at once.
 const MANY_WARPS: u64 = 2048;
-/// The most CTAs that a thread takes at once.
-const PORTION: u64 = 256;
-/// A thread's room is kept from launch to launch if it is no larger than this, in bytes.
-const KEPT_BYTES: u64 = 4 << 20;
-/// Bytes of stack of a thread in addition to what native code needs ([`Native::stack`]). Chosen: the default of most systems.
+/// The most CTAs of a batch.
+const MAX_BATCH: u64 = 256;
+/// The largest CTA, in bytes, that a kernel keeps for the next launch.
+const MAX_CACHED_BYTES: u64 = 4 << 20;
+/// Stack of a thread in bytes, without what native code needs ([`Native::stack`]). Chosen: the default of
+/// most systems.
 const STACK_BYTES: usize = 2 << 20;
-/// How many threads' rooms a kernel keeps.
-const KEPT_ROOMS: usize = 64;
+/// How many CTAs a kernel keeps for the next launch, one per thread.
+const CACHED_CTAS: usize = 64;
 
-/// Memory for the state of resident CTAs, all threads together. Chosen: fits common machines, and lets over ten thousand
-/// CTAs of 1024 simple threads wait for each other.
+/// Memory for the state of all resident CTAs. Chosen: fits common machines, and allows over ten thousand CTAs
+/// of 1024 simple threads to wait for each other.
 pub(crate) const RESIDENT_BYTES: u64 = 2 << 30;
-/// What a CTA that prints costs of what a launch may print, beside its text: about what keeping it takes, in bytes.
-const PIECE_BYTES: u64 = 32;
-/// CTAs that a thread may keep resident whatever they need.
-const RESIDENT_LEAST: u64 = 2;
+/// Charged against the output limit for each CTA that prints, in bytes: about the memory to store its output.
+const PRINT_OVERHEAD: u64 = 32;
+/// CTAs that a thread may keep resident regardless of the memory budget.
+const MIN_RESIDENT: u64 = 2;
 
-/// A launch as the scheduler sees it.
+/// A launch, as the scheduler sees it.
 pub(crate) struct GridRun {
     /// Bound code.
     pub(crate) code: Arc<Code>,
@@ -66,9 +68,9 @@ pub(crate) struct GridRun {
     pub(crate) address_size: AddressSize,
     /// Address of the module's first function.
     pub(crate) functions: u64,
-    /// Native code of the kernel, if it is to be used.
+    /// Native code of the kernel, if it is used.
     pub(crate) native: Option<Arc<dyn Native>>,
-    /// Where native code may come from while the launch runs.
+    /// Source of native code that becomes available during the launch.
     pub(crate) supply: Option<Arc<dyn Supply>>,
     /// Guest memory.
     pub(crate) memory: Arc<Memory>,
@@ -78,7 +80,7 @@ pub(crate) struct GridRun {
     pub(crate) kernel: u32,
     /// Bytes of shared memory of a CTA: static and dynamic.
     pub(crate) shared_bytes: u64,
-    /// Address and size of the parameter buffer.
+    /// Address and size in bytes of the parameter buffer.
     pub(crate) params: (u64, u64),
     /// Bytes of local memory of a thread.
     pub(crate) stack_bytes: u64,
@@ -86,21 +88,21 @@ pub(crate) struct GridRun {
     pub(crate) threads: u32,
     /// Schedule seed.
     pub(crate) seed: u64,
-    /// Steps of warps, all together.
+    /// Limit of steps, summed over all warps.
     pub(crate) max_steps: Option<u64>,
-    /// When to stop.
+    /// Time at which the launch traps.
     pub(crate) deadline: Option<Instant>,
-    /// Set by the host to stop the launch.
+    /// The host sets this to stop the launch.
     pub(crate) cancel: Option<Arc<AtomicBool>>,
-    /// Where CTAs that have finished are counted for the host.
+    /// Counter of finished CTAs, for the host.
     pub(crate) progress: Option<Arc<AtomicU64>>,
-    /// The thread that is followed.
+    /// The traced thread, if any.
     pub(crate) trace: Option<crate::trace::Tracing>,
-    /// What the launch may print, in bytes; what comes later is dropped.
+    /// Limit of output in bytes; later output is dropped.
     pub(crate) output_limit: u64,
-    /// Rooms of earlier launches.
-    pub(crate) rooms: Arc<Rooms>,
-    /// Observers, and what they are told about the launch.
+    /// CTAs of earlier launches.
+    pub(crate) cta_cache: Arc<CtaCache>,
+    /// Observers, and their facts about the launch.
     pub(crate) watch: Option<(Arc<Watch>, Arc<LaunchFacts>)>,
     /// By function, which instructions they want to be told of.
     pub(crate) interests: Arc<[OnceLock<Interests>]>,
@@ -112,8 +114,8 @@ impl GridRun {
         End { deadline: self.deadline, cancel: self.cancel.as_deref(), enough }
     }
 
-    fn world(&self) -> World<'_> {
-        World {
+    fn context(&self) -> LaunchContext<'_> {
+        LaunchContext {
             code: &self.code,
             functions: self.functions,
             address_size: self.address_size,
@@ -130,12 +132,12 @@ impl GridRun {
     }
 }
 
-/// What threads need to run CTAs of a kernel, kept from launch to launch.
+/// CTAs and native caches that threads reuse from launch to launch.
 #[derive(Default)]
-pub(crate) struct Rooms(Mutex<Vec<Room>>);
+pub(crate) struct CtaCache(Mutex<Vec<CachedCta>>);
 
-/// What a room fits: the CTA's shape, its shared memory, and the native code, of which nothing else can take the place while this
-/// is there.
+/// The launches that can reuse an entry: CTA shape, bytes of shared memory, and native code. The weak
+/// reference keeps the code's address from being reused.
 struct Fits([u32; 3], u64, Option<Weak<dyn Native>>);
 
 impl PartialEq for Fits {
@@ -149,63 +151,63 @@ impl PartialEq for Fits {
     }
 }
 
-/// A thread's room.
-struct Room {
+/// The reusable state of one thread.
+struct CachedCta {
     fits: Fits,
     cta: Option<Box<Cta>>,
-    reached: Reached,
+    cache: NativeCache,
 }
 
-impl Rooms {
-    fn list(&self) -> MutexGuard<'_, Vec<Room>> {
+impl CtaCache {
+    fn list(&self) -> MutexGuard<'_, Vec<CachedCta>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn take(&self, fits: Fits) -> Room {
+    fn take(&self, fits: Fits) -> CachedCta {
         let mut list = self.list();
-        let found = list.iter().position(|room| room.fits == fits).map(|at| list.swap_remove(at));
-        found.unwrap_or_else(|| Room { fits, cta: None, reached: Reached::default() })
+        let found = list.iter().position(|cached| cached.fits == fits).map(|at| list.swap_remove(at));
+        found.unwrap_or_else(|| CachedCta { fits, cta: None, cache: NativeCache::default() })
     }
 
-    fn give(&self, room: Room) {
+    fn give(&self, cached: CachedCta) {
         let mut list = self.list();
-        if list.len() < KEPT_ROOMS {
-            list.push(room);
+        if list.len() < CACHED_CTAS {
+            list.push(cached);
         }
     }
 }
 
-/// A trap before it is written out.
+/// A trap before it is formatted.
 pub(crate) struct GridTrap {
     pub(crate) stopped: Box<Stopped>,
     pub(crate) ctaid: [u32; 3],
     pub(crate) warp: u32,
     pub(crate) tid: [u32; 3],
     pub(crate) nearest: Option<String>,
-    /// Registers of the lane, where an instruction is at fault.
+    /// Registers of the faulting lane, if an instruction faulted.
     pub(crate) registers: Option<LaneRegisters>,
-    /// Where the lanes of the CTA are, where something else is.
+    /// Positions of the lanes of the CTA, if no instruction faulted.
     pub(crate) lanes: Option<String>,
 }
 
-/// What a launch did.
+/// The result of a launch.
 #[derive(Default)]
 pub(crate) struct Outcome {
     /// The first trap.
     pub(crate) trap: Option<GridTrap>,
-    /// Why no CTA could be started.
+    /// The reason why no CTA could start.
     pub(crate) error: Option<MemoryError>,
     /// Steps of warps.
     pub(crate) steps: u64,
     /// Steps of lanes.
     pub(crate) lane_steps: u64,
-    /// Steps in native code.
+    /// Steps executed in native code.
     pub(crate) native_steps: u64,
-    /// Steps of the interpreter for native code.
+    /// Steps that the interpreter executed for native code.
     pub(crate) fallback_steps: u64,
     /// Printed text.
     pub(crate) output: Vec<u8>,
-    /// Bytes that were printed beyond the limit.
+    /// Bytes of output beyond the limit.
     pub(crate) dropped: u64,
     /// CTAs that have finished.
     pub(crate) finished: u64,
@@ -213,13 +215,13 @@ pub(crate) struct Outcome {
     pub(crate) events: EventCounts,
 }
 
-/// What the threads of a launch share.
+/// The state that the threads of a launch share.
 pub(crate) struct Launching {
     run: GridRun,
     next: AtomicU64,
     count: u64,
     threads: u32,
-    /// CTAs that are started as that number or later are not to run: `u64::MAX` until something happens.
+    /// CTAs with this start position or a later one must not run. `u64::MAX` until a trap or limit.
     stop_at: AtomicU64,
     steps: AtomicU64,
     lane_steps: AtomicU64,
@@ -227,11 +229,11 @@ pub(crate) struct Launching {
     fallback_steps: AtomicU64,
     /// CTAs that have finished.
     finished: Arc<AtomicU64>,
-    /// Bytes of the limit for output that are used up, and those that were dropped.
+    /// Bytes charged against the output limit, and dropped bytes.
     printed: AtomicU64,
     dropped: AtomicU64,
     found: Mutex<Found>,
-    /// Numbers for watched CTAs and warps.
+    /// The next slot numbers for watched CTAs and warps.
     slots: [AtomicU32; 2],
 }
 
@@ -243,7 +245,7 @@ struct Found {
     events: EventCounts,
 }
 
-/// A trap, and which CTA it is of in the order in which they are started.
+/// A trap and the start position of its CTA.
 struct FoundTrap {
     trap: GridTrap,
     place: u64,
@@ -253,8 +255,9 @@ struct FoundTrap {
 pub(crate) fn run_grid(run: GridRun) -> Outcome {
     let count = run.shape.nctaid.iter().map(|n| u64::from(*n)).product();
     let memory = Arc::clone(&run.memory);
-    // Threads for which there is no memory would only wait.
-    let fit = run.world().function(run.kernel).map_or(1, |function| RESIDENT_BYTES / run.cta_bytes(function));
+    // Threads without memory for a resident CTA would only wait.
+    let fit =
+        run.context().function(run.kernel).map_or(1, |function| RESIDENT_BYTES / run.cta_bytes(function));
     let threads = u64::from(run.threads).min(count).min(fit).max(1) as u32;
     let finished = run.progress.clone().unwrap_or_default();
     finished.store(0, Ordering::Relaxed);
@@ -296,7 +299,7 @@ pub(crate) fn run_grid(run: GridRun) -> Outcome {
     }
 }
 
-/// Runs a launch on this thread, and on those of the pool if it takes long enough.
+/// Runs a launch on the calling thread, and on threads of the pool if it takes long enough.
 fn on_kept_threads(launching: &Arc<Launching>, pool: &Pool) {
     let Launching { threads, count, .. } = **launching;
     let helpers = Helpers { pool, launching, help: RefCell::new(None) };
@@ -311,7 +314,7 @@ fn on_kept_threads(launching: &Arc<Launching>, pool: &Pool) {
 }
 
 impl GridRun {
-    /// An estimate of what a resident CTA needs.
+    /// Estimated memory of a resident CTA.
     fn cta_bytes(&self, function: &Function) -> u64 {
         let local = LANES as u64 * self.stack_bytes.min(4096);
         let warp = 4096 + register_bytes(function.regs) + local;
@@ -319,7 +322,7 @@ impl GridRun {
     }
 }
 
-/// Where the thread that launches gets help.
+/// Wakes threads of the pool for a launch.
 pub(crate) struct Helpers<'a> {
     pool: &'a Pool,
     launching: &'a Arc<Launching>,
@@ -330,7 +333,9 @@ impl Helpers<'_> {
     fn call(&self) {
         let mut help = self.help.borrow_mut();
         if help.is_none() {
-            *help = Some(self.pool.help(self.launching, 1..self.launching.threads));
+            let launching = Arc::clone(self.launching);
+            let work = Arc::new(move |thread| launching.work(thread, None));
+            *help = Some(self.pool.help(work, 1..self.launching.threads));
         }
     }
 }
@@ -339,18 +344,19 @@ impl Helpers<'_> {
 struct Worker<'a> {
     launching: &'a Launching,
     thread: u32,
-    /// When it began, if it is alone and may get help.
+    /// The start time of the launch, while the thread works alone and can get help.
     alone: Cell<Option<(Instant, &'a Helpers<'a>)>>,
-    /// What is left of [`LONG_TURN`] for warps in native code of whole CTAs: each that uses it up halves it, so that a thread loses at most twice
-    /// as much to warps that never end.
-    long_turn: Cell<Duration>,
-    /// CTAs that it has taken and not started: the first, and the one behind the last.
+    /// What is left of [`LONG_RUN`] for warps in native code of whole CTAs. It is halved each time a warp
+    /// uses it up, so the total time lost to warps that never end is at most twice the limit.
+    long_run: Cell<Duration>,
+    /// Reserved CTAs: the first that is not started, and the end of the range.
     taken: Cell<[u64; 2]>,
-    /// Which CTA it runs, in the order in which they are started.
+    /// Start position of the running CTA.
     place: Cell<u64>,
-    /// Since when CTAs before a trap continue on this thread.
-    patience: Cell<Option<Patience>>,
-    /// What it counted and has not added to the launch's: steps of warps, of lanes, native ones, the interpreter's among them.
+    /// The grace period of CTAs before a trap, if it has begun on this thread.
+    grace: Cell<Option<GracePeriod>>,
+    /// Counts that are not yet added to the launch: steps of warps, of lanes, in native code, and of the
+    /// interpreter for it.
     counts: Cell<[u64; 4]>,
 }
 
@@ -386,7 +392,7 @@ impl Limits for Worker<'_> {
         self.counts.set([all, lanes, native + steps, stepped + fallbacks]);
     }
 
-    fn whole(&self) -> bool {
+    fn native_ctas(&self) -> bool {
         self.launching.run.max_steps.is_none() && self.launching.run.seed == 0
     }
 
@@ -395,7 +401,7 @@ impl Limits for Worker<'_> {
         end - start
     }
 
-    fn follow(&self, count: u64) {
+    fn start_batched(&self, count: u64) {
         self.take(count);
         self.place.set(self.place.get() + count);
         self.finish(count);
@@ -407,14 +413,14 @@ impl Limits for Worker<'_> {
 
     fn print(&self, bytes: usize, dropped: u64, first: bool) -> usize {
         let all = self.launching;
-        let (limit, piece) = (all.run.output_limit, if first { PIECE_BYTES } else { 0 });
+        let (limit, piece) = (all.run.output_limit, if first { PRINT_OVERHEAD } else { 0 });
         let cost = piece.saturating_add(bytes as u64);
         let before = all.printed.fetch_add(cost, Ordering::Relaxed);
         let room = limit.saturating_sub(before).saturating_sub(piece);
         let kept = usize::try_from(room).unwrap_or(usize::MAX).min(bytes);
         let dropped = dropped + (bytes - kept) as u64;
         if dropped > 0 {
-            // What is printed after a gap would not be understood.
+            // After a gap, further output would be misleading: the limit counts as reached.
             all.printed.fetch_max(limit, Ordering::Relaxed);
             all.dropped.fetch_add(dropped, Ordering::Relaxed);
         }
@@ -423,7 +429,7 @@ impl Limits for Worker<'_> {
 
     fn late(&self) -> Option<FaultKind> {
         if let Some((began, helpers)) = self.alone.get()
-            && began.elapsed() > ALONE
+            && began.elapsed() > HELP_DELAY
         {
             self.alone.set(None);
             helpers.call();
@@ -432,27 +438,27 @@ impl Limits for Worker<'_> {
     }
 
     fn gives_way(&self, since: Instant) -> bool {
-        let long = since.elapsed() > self.long_turn.get();
+        let long = since.elapsed() > self.long_run.get();
         if long {
-            self.long_turn.set(self.long_turn.get() / 2);
+            self.long_run.set(self.long_run.get() / 2);
         }
         long
     }
 }
 
 impl Worker<'_> {
-    /// So many CTAs of what it has taken are started.
+    /// Removes `count` CTAs from the reserved range, because they start.
     fn take(&self, count: u64) {
         let [start, end] = self.taken.get();
         self.taken.set([(start + count).min(end), end]);
     }
 
-    /// So many CTAs have finished.
+    /// Counts finished CTAs.
     fn finish(&self, count: u64) {
         self.launching.finished.fetch_add(count, Ordering::Relaxed);
     }
 
-    /// Adds what it counted to the launch's.
+    /// Adds the thread's counts to those of the launch.
     fn add(&self) {
         let [steps, lanes, native, fallbacks] = self.counts.take();
         let all = self.launching;
@@ -462,7 +468,7 @@ impl Worker<'_> {
         all.fallback_steps.fetch_add(fallbacks, Ordering::Relaxed);
     }
 
-    /// The next CTA that is to be started.
+    /// The next CTA to start.
     fn next(&self) -> Option<u64> {
         let all = self.launching;
         if self.taken() == 0 {
@@ -473,7 +479,7 @@ impl Worker<'_> {
             let native = all.run.native.as_deref().or_else(|| all.run.supply.as_ref()?.native());
             let alone = all.run.seed == 0 && native.is_some_and(|native| !native.may_wait());
             let portion = match alone {
-                true => ((all.count - start) / (4 * u64::from(all.threads))).clamp(1, PORTION),
+                true => ((all.count - start) / (4 * u64::from(all.threads))).clamp(1, MAX_BATCH),
                 false => 1,
             };
             let start = all.next.fetch_add(portion, Ordering::Relaxed);
@@ -487,7 +493,7 @@ impl Worker<'_> {
         Some(next)
     }
 
-    /// Whether there is a CTA to be started that is to run.
+    /// Whether another CTA is to start.
     fn has_next(&self) -> bool {
         let all = self.launching;
         let [start, end] = self.taken.get();
@@ -495,20 +501,21 @@ impl Worker<'_> {
         next < all.count && !self.stops(next)
     }
 
-    /// Whether the CTA that is started as that number must stop: it comes after a trap, or it comes before one and the thread's patience is over.
+    /// Whether the CTA at this start position must stop: it starts after a trap, or before one and the grace
+    /// period is over.
     fn stops(&self, place: u64) -> bool {
         let stop_at = self.launching.stop_at.load(Ordering::Relaxed);
         if stop_at <= place || stop_at == u64::MAX {
             return stop_at <= place;
         }
-        let patience = self.patience.get().unwrap_or_else(Patience::begin);
-        self.patience.set(Some(patience));
-        patience.is_over()
+        let grace = self.grace.get().unwrap_or_else(GracePeriod::begin);
+        self.grace.set(Some(grace));
+        grace.is_over()
     }
 }
 
 impl Launching {
-    /// Runs it on threads that are made for it, whose stacks hold that many bytes more than others.
+    /// Runs the launch on new threads whose stacks are larger by `stack` bytes.
     fn on_own_threads(&self, stack: usize) {
         std::thread::scope(|scope| {
             for thread in 0..self.threads {
@@ -526,30 +533,30 @@ impl Launching {
         self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What one thread does. `helpers`: where it gets help.
+    /// The loop of one thread. `helpers`: how to wake more threads.
     pub(crate) fn work(&self, thread: u32, helpers: Option<&Helpers<'_>>) {
         let run = &self.run;
-        let world = run.world();
-        let Some(function) = world.function(run.kernel) else { return };
+        let context = run.context();
+        let Some(function) = context.function(run.kernel) else { return };
         let bytes = run.cta_bytes(function);
-        let limit = (RESIDENT_BYTES / bytes / u64::from(self.threads)).max(RESIDENT_LEAST);
+        let limit = (RESIDENT_BYTES / bytes / u64::from(self.threads)).max(MIN_RESIDENT);
         let native = run.native.as_ref().map(Arc::downgrade);
-        let mut room = run.rooms.take(Fits(run.shape.ntid, run.shared_bytes, native));
+        let mut cached = run.cta_cache.take(Fits(run.shape.ntid, run.shared_bytes, native));
         let mut resident: VecDeque<Box<Cta>> = VecDeque::new();
-        let mut spare: Vec<Box<Cta>> = room.cta.take().into_iter().collect();
+        let mut spare: Vec<Box<Cta>> = cached.cta.take().into_iter().collect();
         spare.iter_mut().for_each(|cta| cta.relaunch(&run.shape, run.params));
         let worker = Worker {
             launching: self,
             thread,
             alone: Cell::new(helpers.map(|helpers| (Instant::now(), helpers))),
-            long_turn: Cell::new(LONG_TURN),
+            long_run: Cell::new(LONG_RUN),
             taken: Cell::default(),
             place: Cell::default(),
-            patience: Cell::default(),
+            grace: Cell::default(),
             counts: Cell::default(),
         };
         let mut prefer_new = true;
-        // CTAs in a row that only waited.
+        // Consecutive CTAs that only waited.
         let mut idle = 0;
         loop {
             let has_room = (resident.len() as u64) < limit;
@@ -565,7 +572,7 @@ impl Launching {
                 self.end(&mut cta);
                 continue;
             }
-            match cta.run(&world, &worker, &mut room.reached) {
+            match cta.run(&context, &worker, &mut cached.cache) {
                 CtaStop::Finished => {
                     cta.tell_end();
                     worker.finish(1);
@@ -573,7 +580,7 @@ impl Launching {
                     spare.push(cta);
                     idle = 0;
                 }
-                // What it waits for may never come.
+                // The CTA may wait for one that was stopped.
                 CtaStop::Idle if self.has_stopped() && cta.vain >= FURTHER_SLICES => self.end(&mut cta),
                 CtaStop::Idle => {
                     cta.vain += u32::from(self.has_stopped());
@@ -595,19 +602,20 @@ impl Launching {
             }
         }
         worker.add();
-        // A room fits one native code, and here it is not known which came.
-        if bytes <= KEPT_BYTES
+        // The state is reusable with one native code only, and the code that was supplied meanwhile is not
+        // recorded.
+        if bytes <= MAX_CACHED_BYTES
             && run.supply.is_none()
             && run.watch.is_none()
             && let Some(mut cta) = spare.pop()
         {
             cta.leave();
-            room.cta = Some(cta);
-            run.rooms.give(room);
+            cached.cta = Some(cta);
+            run.cta_cache.give(cached);
         }
     }
 
-    /// A CTA is given up.
+    /// Ends a CTA that does not finish.
     fn end(&self, cta: &mut Cta) {
         cta.tell_end();
         self.keep_output(cta);
@@ -620,7 +628,7 @@ impl Launching {
         }
     }
 
-    /// Whether some CTAs are not to run on.
+    /// Whether some CTAs must not continue.
     fn has_stopped(&self) -> bool {
         self.stop_at.load(Ordering::Relaxed) != u64::MAX
     }
@@ -628,7 +636,7 @@ impl Launching {
     fn trap(&self, cta: &Cta, stopped: Box<Stopped>, warp: u32) {
         let mut found = self.found();
         let of_program = stopped.fault.kind.is_of_program();
-        // The end of the launch's time is no trap of one CTA more than of another.
+        // A limit of the launch applies to all CTAs equally.
         self.stop_at.fetch_min(if of_program { cta.place } else { 0 }, Ordering::Relaxed);
         if found.trap.as_ref().is_some_and(|trap| !of_program || trap.place < cta.place) {
             return;
@@ -642,13 +650,13 @@ impl Launching {
         let running = frame.acts.iter().filter(|act| act.lanes >> lane & 1 != 0).max_by_key(|act| act.depth);
         let running = running.filter(|act| of_program && act.function == stopped.function);
         let registers = running.map(|act| LaneRegisters::of(&act.regs, lane));
-        let lanes = (!of_program).then(|| cta.whereabouts(&self.run.world())).flatten();
+        let lanes = (!of_program).then(|| cta.whereabouts(&self.run.context())).flatten();
         let trap = GridTrap { stopped, ctaid: cta.ctaid(), warp, tid, nearest, registers, lanes };
         found.trap = Some(FoundTrap { trap, place });
     }
 
-    /// Starts the next CTA, if there is one and memory for it. Having none for the first is an error.
-    #[expect(clippy::vec_box, reason = "a CTA is large, and moves from list to list for every turn")]
+    /// Starts the next CTA, if there is one and memory for it. Lack of memory for the first CTA is an error.
+    #[expect(clippy::vec_box, reason = "a CTA is large, and moves between lists for every slice")]
     fn start(&self, worker: &Worker<'_>, spare: &mut Vec<Box<Cta>>, first: bool) -> Option<Box<Cta>> {
         if !worker.has_next() {
             return None;
@@ -674,19 +682,19 @@ impl Launching {
         Some(cta)
     }
 
-    /// Whether the host has room for the registers of a CTA, where that is a question.
-    fn room(&self) -> Result<(), MemoryError> {
+    /// Checks that the host has memory for the registers of a CTA, where this is uncertain.
+    fn check_host_memory(&self) -> Result<(), MemoryError> {
         const MUCH: u64 = 16 << 20;
-        let registers = self.run.world().function(self.run.kernel).map_or(0, |f| register_bytes(f.regs));
+        let registers = self.run.context().function(self.run.kernel).map_or(0, |f| register_bytes(f.regs));
         let bytes = registers.saturating_mul(u64::from(self.run.shape.warps()));
         let fits = || usize::try_from(bytes).is_ok_and(|n| Vec::<u8>::new().try_reserve_exact(n).is_ok());
         if bytes < MUCH || attempt(fits) { Ok(()) } else { Err(MemoryError::Host { bytes }) }
     }
 
-    /// Room for a CTA.
+    /// Allocates a CTA.
     fn make(&self) -> Result<Box<Cta>, MemoryError> {
         let run = &self.run;
-        self.room()?;
+        self.check_host_memory()?;
         let shared = match run.shared_bytes {
             0 => None,
             bytes => Some(run.memory.shared_window(bytes)?),

@@ -1,16 +1,16 @@
-//! A schedule as a number: what varies from seed to seed.
+//! A schedule as a number: the choices that vary from seed to seed.
 //!
-//! Invariant: the same seed and the same questions in the same order give the same answers.
+//! Invariant: the same seed gives the same choices in the same order.
 
-use crate::interp::{SLICE, TURN};
+use crate::interp::{GROUP_QUANTUM, WARP_SLICE};
 
-/// CTAs are permuted inside windows of this many, so that what is resident stays close together.
+/// CTAs are permuted within windows of this size, so that resident CTAs have close numbers.
 const WINDOW: u64 = 64;
 
-/// Choices of one CTA.
+/// The choices of one CTA.
 #[derive(Clone, Debug)]
 pub(super) struct Seed {
-    /// 0: the natural order.
+    /// The seed; 0 is the natural order.
     seed: u64,
     state: u64,
 }
@@ -25,19 +25,19 @@ fn mix(state: &mut u64) -> u64 {
 }
 
 impl Seed {
-    /// Choices of CTA `cta`.
+    /// The choices of CTA `cta`.
     pub(super) fn new(seed: u64, cta: u64) -> Self {
         let mut state = seed;
         let state = mix(&mut state) ^ cta.wrapping_mul(0x2545_f491_4f6c_dd1d);
         Self { seed, state }
     }
 
-    /// Whether the order is the natural one.
+    /// Whether the schedule is the natural one.
     pub(super) fn is_natural(&self) -> bool {
         self.seed == 0
     }
 
-    /// The order of `n` warps in the next round.
+    /// Chooses the order of `n` warps in the next round.
     pub(super) fn order(&mut self, order: &mut Vec<u32>, n: u32) {
         order.clear();
         order.extend(0..n);
@@ -46,10 +46,10 @@ impl Seed {
         }
     }
 
-    /// A slice and a turn, in the interpreter's prices.
+    /// Chooses the slice of a warp and the quantum of a group.
     pub(super) fn budget(&mut self) -> (i64, i64) {
         if self.seed == 0 {
-            return (SLICE, TURN);
+            return (WARP_SLICE, GROUP_QUANTUM);
         }
         let bits = mix(&mut self.state);
         (1 << (bits % 14), 1 << (bits >> 8 & 15))
@@ -63,7 +63,7 @@ fn shuffle<T>(list: &mut [T], state: &mut u64) {
     }
 }
 
-/// The CTA that is started as number `index` of `count`.
+/// The CTA that starts at position `index` of `count`.
 pub(super) fn permute(seed: u64, index: u64, count: u64) -> u64 {
     if seed == 0 {
         return index;

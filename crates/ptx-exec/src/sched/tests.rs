@@ -1,4 +1,4 @@
-//! Grids, CTAs and barriers, over bound code made by hand.
+//! Grids, CTAs and barriers, with bound code made by hand.
 
 use crate::bound::{BarrierKind, Term, Value32};
 use crate::testkit::*;
@@ -109,7 +109,7 @@ fn bar_sync_orders_shared_memory() {
     });
 }
 
-/// A loop of barriers: each turn every thread adds its neighbour's value of the turn before.
+/// A loop of barriers: in each iteration every thread adds its neighbour's value of the previous iteration.
 #[test]
 fn barriers_are_reusable_in_loops() {
     each_schedule(|machine| {
@@ -145,7 +145,7 @@ fn barriers_are_reusable_in_loops() {
 #[test]
 fn reductions_count_and_combine_predicates_of_live_threads() {
     each_schedule(|machine| {
-        // 70 threads: the last warp has 6. Thread 0's warp loses its lanes 0 to 9 before the barrier.
+        // 70 threads: the last warp has 6. Lanes 0 to 9 of warp 0 exit before the barrier.
         let out = machine.array(3 * 70);
         let kernel = function(
             "k",
@@ -224,7 +224,8 @@ fn and_is_false_where_one_is_false_and_or_where_none_is_true() {
     assert_eq!(machine.read(out, 64), [4; 64]);
 }
 
-/// The manual's producer and consumer: warp 0 produces, warp 1 consumes, with `arrive` and thread counts. PTX ISA §9.7.12.1.
+/// The producer and consumer of the manual: warp 0 produces, warp 1 consumes, with `arrive` and thread
+/// counts. PTX ISA §9.7.12.1.
 #[test]
 fn arrive_does_not_wait() {
     each_schedule(|machine| {
@@ -410,7 +411,7 @@ fn a_deadlock_says_who_waits_where() {
     });
 }
 
-/// Lanes of one warp (and of several) contend for a lock: the count is right and nobody starves.
+/// Lanes of one warp, and of several, contend for a lock: the count is correct and every lane gets the lock.
 // covers: mach.its mach.forward_progress
 #[test]
 fn lanes_contend_for_a_lock() {
@@ -448,7 +449,8 @@ fn lanes_contend_for_a_lock() {
     });
 }
 
-/// The same with the exchange that always writes, and with a lane that has its critical section below the spin loop in block order.
+/// The same lock by an exchange that always writes; one lane has its critical section below the spin loop in
+/// block order.
 #[test]
 fn lanes_contend_for_a_lock_by_exchange() {
     each_schedule(|machine| {
@@ -479,7 +481,7 @@ fn lanes_contend_for_a_lock_by_exchange() {
     });
 }
 
-/// Warps pass a token round by volatile shared memory, three times, in descending order.
+/// Warps pass a token through volatile shared memory, three times, in descending order.
 #[test]
 fn warps_pass_a_token_through_shared_memory() {
     each_schedule(|machine| {
@@ -490,7 +492,7 @@ fn warps_pass_a_token_through_shared_memory() {
             "k",
             vec![
                 block(vec![set(0, |_, _| 0)], goto(1)),
-                // while token != my turn
+                // while the token is not this warp's
                 block(
                     vec![
                         load(SHARED, Sem::Volatile, 0, 1, |_, _| 0),
@@ -518,7 +520,8 @@ fn warps_pass_a_token_through_shared_memory() {
     });
 }
 
-/// Each CTA waits for the sum of the one before it; with `backwards` for the one after it, which starts later.
+/// Each CTA waits for the sum of the CTA before it; with `backwards`, of the CTA after it, which starts
+/// later.
 fn look_back(machine: &Machine, ctas: u32, backwards: bool) {
     let flags = machine.array(ctas + 2);
     // Entry 0 is ready; CTA c waits for entry c and writes entry c + 1.
@@ -561,7 +564,7 @@ fn ctas_wait_for_ctas_with_higher_numbers() {
     each_schedule(|machine| look_back(machine, 80, true));
 }
 
-/// A barrier of the whole grid by an atomic counter, three times.
+/// A grid-wide barrier by an atomic counter, three times.
 #[test]
 fn a_grid_barrier_finishes() {
     each_schedule(|machine| {
@@ -623,7 +626,7 @@ fn the_first_trap_stops_the_grid_and_says_where() {
         nearest.starts_with("buffer `out`, 160 bytes at 0x") && nearest.ends_with("0 bytes past its end"),
         "{nearest}"
     );
-    // The two whole CTAs before it have stored.
+    // The two CTAs before it have stored all their values.
     assert_eq!(machine.read(out, 32), (0..32).collect::<Vec<_>>());
 }
 
@@ -643,7 +646,7 @@ fn an_endless_loop_ends_at_the_step_limit_or_when_cancelled() {
 
 #[test]
 fn a_seed_replays_its_schedule() {
-    // The order in which warps get tickets differs between seeds and is the same for one.
+    // The order in which warps get tickets differs between seeds and is fixed for each seed.
     let order = |seed: u64| {
         let mut machine = Machine::new();
         machine.seed = seed;

@@ -1,10 +1,11 @@
-//! The data of textures and surfaces: where each texel lies.
+//! The data of textures and surfaces, and the address of each texel.
 //!
-//! Invariant: every texel of the shape lies inside the image's memory, at a multiple of its unit; rows begin at multiples of 16 bytes, as surface accesses
-//! need (PTX ISA §9.7.10.1), save in linear memory, where the host says how far apart they are.
+//! Invariant: every texel lies inside the image's memory, at a multiple of its unit. Rows begin at multiples
+//! of 16 bytes, as surface accesses require (PTX ISA §9.7.10.1), except in linear memory, where the host sets
+//! the pitch.
 //!
-//! Order: levels one after another; in a level planes (slices of a 3d image; else layers, in each its faces, in each its samples), in a plane rows, in a
-//! row texels.
+//! Order in memory: level after level; in a level plane after plane; in a plane row after row. A plane is a
+//! slice of a 3d image, otherwise a sample of a face of a layer.
 
 use crate::mem::{Class, Memory, MemoryError, attempt};
 use ptx::isa::Geom;
@@ -15,7 +16,8 @@ use std::sync::Arc;
 const ROW_ALIGN: u64 = 16;
 /// Alignment of levels in bytes.
 const LEVEL_ALIGN: u64 = 256;
-/// Most texels in a dimension, most layers and samples. Chosen: twice what sm_90 has in one dimension of linear memory.
+/// The largest extent, and the most layers and samples. Chosen: twice the limit of sm_90 for one dimension of
+/// linear memory.
 const LARGEST: u32 = 1 << 28;
 
 /// Geometry and extent.
@@ -25,11 +27,11 @@ pub struct Shape {
     pub geom: Geom,
     /// Width, height and depth in texels; 1 in dimensions that the geometry does not have.
     pub size: [u32; 3],
-    /// Layers of an array (of an array of cubemaps: cubemaps); else 0.
+    /// Layers of an array (for cubemap arrays: cubemaps); otherwise 0.
     pub layers: u32,
     /// Levels of detail; 1 without a mipmap.
     pub levels: u32,
-    /// Samples of a multi-sample image; else 0.
+    /// Samples of a multi-sample image; otherwise 0.
     pub samples: u32,
 }
 
@@ -39,7 +41,7 @@ impl Shape {
         Self { geom, size, layers: 0, levels: 1, samples: 0 }
     }
 
-    /// How many of `size` count.
+    /// The number of dimensions of `size` that the geometry has.
     pub fn dimensions(&self) -> usize {
         match self.geom {
             Geom::D1 | Geom::A1d => 1,
@@ -48,17 +50,17 @@ impl Shape {
         }
     }
 
-    /// Whether instructions of that geometry may access it. Cubemaps are also arrays of their faces.
+    /// Whether instructions of that geometry may access it. A cubemap is also an array of its faces.
     pub fn allows(&self, geom: Geom) -> bool {
         self.geom == geom || geom == Geom::A2d && matches!(self.geom, Geom::Cube | Geom::Acube)
     }
 
-    /// Faces of a layer.
+    /// Faces per layer.
     fn faces(&self) -> u32 {
         if matches!(self.geom, Geom::Cube | Geom::Acube) { 6 } else { 1 }
     }
 
-    /// Two-dimensional planes that are not slices of a 3d image, without samples.
+    /// Two-dimensional planes that are no slices of a 3d image, not counting samples.
     pub(crate) fn planes(&self) -> u32 {
         self.layers.max(1).saturating_mul(self.faces())
     }
@@ -91,10 +93,10 @@ impl Shape {
     }
 }
 
-/// Why an image cannot be made.
+/// Why an image cannot be created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ImageError {
-    /// The shape makes no sense; says why.
+    /// The shape is invalid, with the reason.
     Shape(String),
     /// No memory.
     Memory(MemoryError),
@@ -117,16 +119,16 @@ impl std::fmt::Display for ImageError {
 
 impl std::error::Error for ImageError {}
 
-/// One level.
+/// One level of detail.
 #[derive(Clone, Copy, Debug)]
 struct Level {
     /// Address.
     start: u64,
-    /// Distance of rows in bytes.
+    /// Distance between rows in bytes.
     pitch: u64,
-    /// Distance of planes in bytes.
+    /// Distance between planes in bytes.
     plane: u64,
-    /// How many planes.
+    /// Number of planes.
     planes: u64,
     /// Extent in texels.
     size: [u32; 3],
@@ -138,7 +140,7 @@ pub struct Image {
     shape: Shape,
     format: Format,
     levels: Vec<Level>,
-    /// The allocation, where the image has one of its own.
+    /// The image's own allocation, if it has one.
     owned: Option<u64>,
     /// The image that this one is a view of.
     whole: Option<Arc<Image>>,
@@ -151,7 +153,7 @@ impl std::fmt::Debug for Image {
 }
 
 impl Image {
-    /// An image of zeros in memory of its own.
+    /// Creates an image of zeros with its own memory.
     ///
     /// # Errors
     /// [`ImageError`].
@@ -185,10 +187,11 @@ impl Image {
         }))
     }
 
-    /// An image of one or two dimensions that is memory at an address, rows `pitch` bytes apart. The host keeps the memory; an access after it is freed traps.
+    /// An image of one or two dimensions in existing memory, with rows `pitch` bytes apart. The host keeps
+    /// the memory; an access after it is freed traps.
     ///
     /// # Errors
-    /// [`ImageError::Shape`]: more than one level or plane, rows that overlap, or an address or pitch that is no multiple of the format's unit.
+    /// [`ImageError::Shape`]: several levels or planes, overlapping rows, or an address or pitch that is not a multiple of the format's unit.
     pub fn linear(
         memory: &Arc<Memory>,
         address: u64,
@@ -222,10 +225,11 @@ impl Image {
         }))
     }
 
-    /// The same texels read in another format of the same size, and only so many levels from the first one on.
+    /// A view of the same texels in another format of the same size, with `levels` levels from level `first`
+    /// on.
     ///
     /// # Errors
-    /// [`ImageError::Shape`] where there are no such levels, or texels of the format have another size or alignment.
+    /// [`ImageError::Shape`] if the levels do not exist, or the format's texels differ in size or alignment.
     pub fn view(self: &Arc<Self>, format: Format, first: u32, levels: u32) -> Result<Arc<Self>, ImageError> {
         let end = first.checked_add(levels).filter(|end| levels > 0 && *end <= self.shape.levels);
         let Some(end) = end else {
@@ -252,19 +256,19 @@ impl Image {
         }))
     }
 
-    /// The address of a row of a level: row `y` of plane `plane`, as [`Image`] counts planes.
+    /// The address of row `y` of plane `plane` of a level, with planes in memory order.
     pub fn row(&self, level: u32, plane: u64, y: u64) -> Option<u64> {
         let level = self.levels.get(level as usize)?;
         let inside = plane < level.planes && y < u64::from(level.size[1]);
         inside.then(|| level.start + plane * level.plane + y * level.pitch)
     }
 
-    /// Extent of a level in texels, and how many planes it has.
+    /// Extent of a level in texels, and its number of planes.
     pub fn extent(&self, level: u32) -> Option<([u32; 3], u64)> {
         self.levels.get(level as usize).map(|level| (level.size, level.planes))
     }
 
-    /// The memory that it lies in.
+    /// The memory of the image.
     pub fn memory(&self) -> &Arc<Memory> {
         &self.memory
     }
@@ -279,12 +283,12 @@ impl Image {
         self.format
     }
 
-    /// Whether it is memory that the host gave.
+    /// Whether it is in memory of the host's choice.
     pub fn is_linear(&self) -> bool {
         self.whole.as_ref().map_or(self.owned.is_none(), |whole| whole.is_linear())
     }
 
-    /// Extent of a level, the last one beyond.
+    /// Extent of a level; of the last level if there are not as many.
     pub(crate) fn size(&self, level: u32) -> [u32; 3] {
         self.level(level).map_or([1; 3], |level| level.size)
     }
@@ -293,13 +297,13 @@ impl Image {
         self.levels.get(level as usize).or(self.levels.last())
     }
 
-    /// The address of a byte in a row: `x` bytes from the start of row `y` of a plane. The caller knows that they lie in the level.
+    /// The address of byte `x` of row `y` of a plane. The caller has checked that it lies in the level.
     pub(crate) fn address(&self, level: u32, x: u64, y: u32, plane: u32) -> u64 {
         self.level(level)
             .map_or(0, |level| level.start + u64::from(plane) * level.plane + u64::from(y) * level.pitch + x)
     }
 
-    /// Bytes of a level without gaps, as [`Image::write`] and [`Image::read`] take them.
+    /// Bytes of a level without padding, as for [`Image::write`] and [`Image::read`].
     pub fn level_bytes(&self, level: u32) -> u64 {
         self.levels.get(level as usize).map_or(0, |l| {
             l.planes * u64::from(l.size[1]) * u64::from(l.size[0]) * u64::from(self.format.bytes())
@@ -318,10 +322,11 @@ impl Image {
         })
     }
 
-    /// Copies texels of a level from the host, in the image's order without gaps.
+    /// Copies texels of a level from the host, in memory order without padding.
     ///
     /// # Errors
-    /// [`ImageError::Shape`] where the length is not [`Image::level_bytes`]; [`ImageError::Memory`] for linear memory that is freed.
+    /// [`ImageError::Shape`] if the length is not [`Image::level_bytes`]; [`ImageError::Memory`] for linear
+    /// memory that was freed.
     pub fn write(&self, level: u32, from: &[u8]) -> Result<(), ImageError> {
         self.right_length(level, from.len())?;
         let mut from = from;
@@ -333,7 +338,7 @@ impl Image {
         Ok(())
     }
 
-    /// Copies texels of a level to the host, in the image's order without gaps.
+    /// Copies texels of a level to the host, in memory order without padding.
     ///
     /// # Errors
     /// As [`Image::write`].
@@ -354,7 +359,9 @@ impl Image {
         let wanted = self.level_bytes(level);
         match wanted != 0 && wanted == bytes as u64 {
             true => Ok(()),
-            false => Err(ImageError::Shape(format!("{wanted} bytes in level {level}, not {bytes}"))),
+            false => {
+                Err(ImageError::Shape(format!("expected {wanted} bytes for level {level}, found {bytes}")))
+            }
         }
     }
 }
@@ -362,7 +369,7 @@ impl Image {
 impl Drop for Image {
     fn drop(&mut self) {
         if let Some(address) = self.owned {
-            // Nothing else frees it: the guest's `free` takes what its `malloc` gave.
+            // Cannot fail: the guest's `free` takes only memory of the guest's `malloc`.
             let _ = self.memory.free(address);
         }
     }

@@ -1,10 +1,11 @@
 //! `tex` and `tld4` for one lane: from coordinates to components. PTX ISA §9.7.9.3, §9.7.9.4.
 //!
-//! What coordinates, samplers and formats mean is `ptx_sem`'s; here the texels that they name are read.
+//! The arithmetic of coordinates, samplers and formats is in `ptx_sem`; this module reads the texels.
 //!
-//! Where the manual is silent: results are the components' own bits, whatever `.dtype` of 32 bits says (a float of a float format, an integer of an integer
-//! one), as in the hardware, whose instruction does not know the type; integer formats are not filtered; layers and samples beyond the last are the last (A28,
-//! A139).
+//! Choices where the manual is silent: results are the components' own bits, regardless of a 32-bit `.dtype`
+//! (a float for a float format, an integer for an integer format), as in hardware, whose instruction does not
+//! encode the type. Integer formats are not filtered. Layers and samples beyond the last one are the last one
+//! (A28, A139).
 
 use super::{Opaque, Sampler, Texture, wrong_geometry};
 use crate::mem::View;
@@ -15,23 +16,23 @@ use ptx_sem::{
     gather_taps, level_of, lod_of_gradients, texel_tap, weight,
 };
 
-/// How the level of detail is given.
+/// The level of detail of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum LevelOfDetail {
     /// Level 0.
     Base,
-    /// Explicitly.
+    /// Given explicitly.
     Level(f64),
-    /// By gradients of the coordinates.
+    /// From gradients of the coordinates.
     Gradients([f32; 3], [f32; 3]),
 }
 
-/// What a lane asks for.
+/// The request of a lane.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Request {
     /// Geometry.
     pub(crate) geom: Geom,
-    /// Coordinates as they stand, indices first.
+    /// Coordinates in operand order: indices first.
     pub(crate) coords: [u32; 4],
     /// Whether coordinates are `.s32` (else `.f32`).
     pub(crate) integer: bool,
@@ -43,13 +44,13 @@ pub(crate) struct Request {
     pub(crate) reference: Option<f32>,
 }
 
-/// Coordinates taken apart.
+/// Decoded coordinates.
 struct Place {
     /// Coordinates in the dimensions of the image.
     coords: Coords,
     /// Whether they are normalised.
     normalized: bool,
-    /// Plane, where it is not a dimension.
+    /// The plane, from layer, face and sample.
     plane: u32,
 }
 
@@ -58,7 +59,7 @@ enum Coords {
     Float([f64; 3]),
 }
 
-/// The texel components at the coordinates: `tex`.
+/// `tex`: the components at the coordinates.
 pub(crate) fn lookup(
     mem: &mut View,
     lane: usize,
@@ -77,7 +78,8 @@ pub(crate) fn lookup(
     Ok(blend(&[(floats(first), 1.0 - second), (floats(other), second)]).map(f32::to_bits))
 }
 
-/// One component of the four texels around the coordinates, in the order (i0,j1) (i1,j1) (i1,j0) (i0,j0) (A137): `tld4`.
+/// `tld4`: one component of the four texels around the coordinates, in the order (i0,j1) (i1,j1) (i1,j0)
+/// (i0,j0) (A137).
 pub(crate) fn gather(
     mem: &mut View,
     lane: usize,
@@ -89,7 +91,7 @@ pub(crate) fn gather(
     let place = place(lane, opaque, texture, sampler, request)?;
     let size = texture.image.size(0);
     let Coords::Float(coords) = place.coords else {
-        // The table allows `.f32` coordinates only.
+        // The table allows only `.f32` coordinates.
         return Ok([0; 4]);
     };
     let [x, y] =
@@ -110,7 +112,7 @@ fn floats(texel: Texel) -> [f32; 4] {
     texel.map(f32::from_bits)
 }
 
-/// Takes the coordinate vector apart. PTX ISA §9.7.9.3; A128 (index before sample), A129.
+/// Decodes the coordinate vector. PTX ISA §9.7.9.3; A128 (index before sample), A129.
 fn place(
     lane: usize,
     opaque: &Opaque,
@@ -149,7 +151,7 @@ fn place(
     Ok(Place { coords, normalized: texture.normalized && !sampler.force_unnormalized, plane })
 }
 
-/// The levels to look in, and the weight of the second.
+/// The two levels to sample, and the weight of the second.
 fn levels(texture: &Texture<'_>, sampler: &Sampler, request: &Request) -> ([u32; 2], u32) {
     let shape = texture.image.shape();
     let lod = match request.lod {
@@ -226,7 +228,7 @@ fn level(
     Ok(blend(&texels[..count]).map(f32::to_bits))
 }
 
-/// One texel; depths compared where the instruction compares.
+/// One texel; compares depths if the instruction does.
 #[allow(clippy::too_many_arguments, reason = "the state of one lookup, which no caller has as one value")]
 fn fetch(
     mem: &mut View,

@@ -1,14 +1,15 @@
-//! Opaque objects: textures, samplers and surfaces, and the handles that programs reach them by. PTX ISA §5.3.
+//! Opaque objects: textures, samplers and surfaces, and their handles. PTX ISA §5.3.
 //!
-//! A handle is a 64-bit number: the address of a module's `.texref`, `.samplerref` or `.surfref` variable, or of an object that the host made,
-//! which kernels get as a `.param .texref` or as a number. In registers it may also be the offset of a kernel parameter that holds one, which
-//! is what `mov` gives of such a parameter.
+//! A handle is a 64-bit number: the address of a module's `.texref`, `.samplerref` or `.surfref` variable, or
+//! the address of an object that the host made and passes to kernels as a `.param .texref` or as a number. In
+//! registers it can also be the offset of a kernel parameter that holds a handle, which is the result of
+//! `mov` of such a parameter.
 //!
-//! [`Image`] is the data (levels, layers, samples in guest memory), a [`Descriptor`] what is bound to a handle, [`Opaques`] the table
-//! of a memory; `lookup()` fetches and filters.
+//! An [`Image`] is the data: levels, layers and samples in guest memory. A [`Descriptor`] is what is bound to
+//! a handle. [`Opaques`] is the table of a memory. `lookup()` fetches and filters.
 //!
-//! Invariants: a handle that names nothing is a trap, never an access; an image keeps its memory as long as anything is bound to it; what is bound may
-//! change between launches, and during one each instruction sees the old or the new.
+//! Invariants: a handle without an object is a trap, never an access. An image keeps its memory while it is
+//! bound. A binding may change at any time; an instruction uses either the old or the new binding.
 
 mod image;
 pub(crate) mod lookup;
@@ -20,14 +21,12 @@ use crate::mem::{Class, Memory, MemoryError, View};
 use crate::trap::{Fault, FaultKind};
 use ptx::isa::{Geom, Space, Ty, Word};
 use ptx_sem::level_size;
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
-/// Bytes of an opaque variable: its handle, nothing that a program can read.
+/// Bytes of an opaque variable. They are reserved for its handle, and programs cannot read them.
 pub const OPAQUE_BYTES: u64 = 8;
 
-/// What a sampler says. PTX ISA §5.3.2.
+/// A sampler. PTX ISA §5.3.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sampler {
     /// `filter_mode`
@@ -43,7 +42,7 @@ pub struct Sampler {
 }
 
 impl Default for Sampler {
-    /// What holds where nothing is said (the manual leaves it to the source language): CUDA's, nearest and clamped to the edge.
+    /// The default, which the manual leaves to the source language: CUDA's, nearest and clamped to the edge.
     fn default() -> Self {
         Self {
             filter: FilterMode::Nearest,
@@ -55,21 +54,21 @@ impl Default for Sampler {
     }
 }
 
-/// What the host binds to a handle.
+/// The object that the host binds to a handle.
 #[derive(Clone, Debug)]
 pub enum Descriptor {
     /// A texture, in unified mode with its sampler.
     Texture {
         /// Its data.
         image: Arc<Image>,
-        /// `normalized_coords`; `None`: as the variable is initialised, else false.
+        /// `normalized_coords`; `None`: the variable's initial value, or false.
         normalized: Option<bool>,
-        /// Its sampler; `None`: as the variable is initialised.
+        /// Its sampler; `None`: from the variable's initial fields.
         sampler: Option<Sampler>,
     },
     /// A sampler.
     Sampler(Sampler),
-    /// One level of an image, to read and write.
+    /// One level of an image, for reads and writes.
     Surface {
         /// Its data.
         image: Arc<Image>,
@@ -79,7 +78,7 @@ pub enum Descriptor {
 }
 
 impl Descriptor {
-    /// The data, if it has any.
+    /// The image, if it is a texture or surface.
     pub fn image(&self) -> Option<&Arc<Image>> {
         match self {
             Descriptor::Texture { image, .. } | Descriptor::Surface { image, .. } => Some(image),
@@ -87,7 +86,7 @@ impl Descriptor {
         }
     }
 
-    /// The type of variable that it can be bound to.
+    /// The type of the variables that it can be bound to.
     pub fn ty(&self) -> Ty {
         match self {
             Descriptor::Texture { .. } => Ty::Texref,
@@ -106,7 +105,7 @@ pub struct Opaque {
     bound: Option<Descriptor>,
 }
 
-/// What a texture instruction works with.
+/// A texture, as instructions use it.
 pub(crate) struct Texture<'a> {
     /// Its data.
     pub(crate) image: &'a Image,
@@ -121,12 +120,12 @@ impl Opaque {
         self.fields.iter().find(|(field, _)| field == name).map(|(_, value)| *value)
     }
 
-    /// What it is, for traps: "texture `t`".
+    /// Its name for traps: "texture `t`".
     fn what(&self) -> String {
         format!("{} `{}`", noun(self.ty), self.name)
     }
 
-    /// The sampler that its fields describe.
+    /// The sampler from its initial fields.
     fn own_sampler(&self) -> Sampler {
         let default = Sampler::default();
         let place = |name: &str| self.field(name).and_then(|value| usize::try_from(value).ok());
@@ -153,7 +152,7 @@ impl Opaque {
         })
     }
 
-    /// It as a texture.
+    /// The object as a texture.
     pub(crate) fn texture(&self) -> Result<Texture<'_>, FaultKind> {
         match &self.bound {
             Some(Descriptor::Texture { image, normalized, sampler }) => Ok(Texture {
@@ -165,7 +164,8 @@ impl Opaque {
         }
     }
 
-    /// It as a sampler. A `.samplerref` variable is one without being bound, as it is initialised.
+    /// The object as a sampler. A `.samplerref` variable is a sampler without a binding, from its initial
+    /// fields.
     pub(crate) fn sampler(&self) -> Result<Sampler, FaultKind> {
         match &self.bound {
             Some(Descriptor::Sampler(sampler)) => Ok(*sampler),
@@ -176,7 +176,7 @@ impl Opaque {
         }
     }
 
-    /// It as a surface: the data and the level.
+    /// The object as a surface: image and level.
     pub(crate) fn surface(&self) -> Result<(&Image, u32), FaultKind> {
         match &self.bound {
             Some(Descriptor::Surface { image, level }) => Ok((image, *level)),
@@ -186,11 +186,11 @@ impl Opaque {
         }
     }
 
-    /// `txq` (of a `texref`), `suq` (of a `surfref`): the property that the word names, at a level for `txq.level`. Where nothing is bound, what
-    /// the variable is initialised with.
+    /// `txq` (of a `texref`), `suq` (of a `surfref`): the property that the word names, at a level for
+    /// `txq.level`. Without a binding, the variable's initial field.
     ///
     /// # Traps
-    /// It is neither bound nor initialised, or a texture where a surface is due, or the other way around.
+    /// The object is neither bound nor initialised, or is of the wrong type.
     pub(crate) fn query(&self, due: Ty, query: Word, level: Option<u32>) -> Result<u32, FaultKind> {
         use Word::{AddrMode0, AddrMode1, AddrMode2, FilterMode as Filter, ForceUnnormalizedCoords};
         match (&self.bound, due) {
@@ -256,22 +256,22 @@ impl Opaque {
     }
 }
 
-/// An object of the host's: a handle of its own, to be given to kernels. It is forgotten when this is dropped.
+/// An object of the host: a handle to pass to kernels, valid until it is dropped.
 pub struct Object {
     memory: Arc<Memory>,
     handle: u64,
 }
 
 impl Object {
-    /// A handle for a descriptor; `name` stands in traps.
+    /// A handle for a descriptor; `name` is for traps.
     ///
     /// # Errors
     /// No memory for the handle.
     pub fn new(memory: &Arc<Memory>, name: &str, descriptor: Descriptor) -> Result<Self, MemoryError> {
         let label = format!("{} `{name}`", noun(descriptor.ty()));
         let handle = memory.alloc(Class::Texture, OPAQUE_BYTES, OPAQUE_BYTES, &label)?;
-        memory.opaques().declare(handle, name, descriptor.ty(), &[]);
-        memory.opaques().bind(handle, descriptor);
+        Opaques(memory).declare(handle, name, descriptor.ty(), &[]);
+        Opaques(memory).bind(handle, descriptor);
         Ok(Self { memory: Arc::clone(memory), handle })
     }
 
@@ -283,13 +283,13 @@ impl Object {
 
 impl Drop for Object {
     fn drop(&mut self) {
-        self.memory.opaques().remove(self.handle);
-        // Nothing else frees it.
+        Opaques(&self.memory).remove(self.handle);
+        // Cannot fail: guests cannot free the handle.
         let _ = self.memory.free(self.handle);
     }
 }
 
-/// What a type is called.
+/// The noun for a type, in messages.
 fn noun(ty: Ty) -> &'static str {
     match ty {
         Ty::Texref => "texture",
@@ -299,23 +299,18 @@ fn noun(ty: Ty) -> &'static str {
 }
 
 /// The opaque variables and objects of a memory, by handle.
-#[derive(Debug, Default)]
-pub struct Opaques {
-    table: RwLock<BTreeMap<u64, Arc<Opaque>>>,
-    /// Counts changes: a [`View`] forgets what it looked up when this changes.
-    changes: AtomicU64,
-}
+pub(crate) struct Opaques<'m>(pub(crate) &'m Memory);
 
-impl Opaques {
-    /// A variable of that name, type and initial fields, at a handle.
+impl Opaques<'_> {
+    /// Declares a variable with its name, type and initial fields, at a handle.
     pub(crate) fn declare(&self, handle: u64, name: &str, ty: Ty, fields: &[(String, u64)]) {
         let opaque = Opaque { name: name.to_owned(), ty, fields: fields.to_vec(), bound: None };
         self.put(handle, Some(opaque));
     }
 
-    /// Binds a descriptor to a declared handle; false where its type is not the handle's or the handle is not declared.
+    /// Binds a descriptor to a declared handle; false if the handle is not declared or has another type.
     pub(crate) fn bind(&self, handle: u64, descriptor: Descriptor) -> bool {
-        let Some(old) = self.find(handle) else { return false };
+        let Some(old) = self.0.handles().find::<Opaque>(handle) else { return false };
         let fits = old.ty == descriptor.ty();
         if fits {
             self.put(handle, Some(Opaque { bound: Some(descriptor), ..(*old).clone() }));
@@ -323,70 +318,39 @@ impl Opaques {
         fits
     }
 
-    /// Forgets a handle.
+    /// Removes a handle.
     pub(crate) fn remove(&self, handle: u64) {
         self.put(handle, None);
     }
 
     fn put(&self, handle: u64, opaque: Option<Opaque>) {
-        let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner);
-        let old = match opaque {
-            Some(opaque) => table.insert(handle, Arc::new(opaque)),
-            None => table.remove(&handle),
-        };
-        self.changes.fetch_add(1, Ordering::Release);
-        drop(table);
-        // Outside the lock: the last user of an image frees its memory.
-        drop(old);
+        self.0.handles().put(handle, opaque.map(|opaque| Arc::new(opaque) as _));
     }
-
-    fn find(&self, handle: u64) -> Option<Arc<Opaque>> {
-        self.table.read().unwrap_or_else(PoisonError::into_inner).get(&handle).cloned()
-    }
-}
-
-/// The handle that a warp used last.
-#[derive(Default)]
-pub(crate) struct Recent {
-    handle: u64,
-    changes: u64,
-    opaque: Option<Arc<Opaque>>,
 }
 
 impl View {
-    /// What a handle names.
-    fn opaque(&mut self, handle: u64) -> Option<Arc<Opaque>> {
-        let memory = Arc::clone(self.memory());
-        let changes = memory.opaques().changes.load(Ordering::Acquire);
-        let recent = self.recent_opaque();
-        if recent.opaque.is_none() || recent.handle != handle || recent.changes != changes {
-            *recent = Recent { handle, changes, opaque: memory.opaques().find(handle) };
-        }
-        recent.opaque.clone()
-    }
-
-    /// What a value in a register names: a handle, or the offset of a kernel parameter that holds one.
+    /// The object of a register's value: a handle, or the offset of a kernel parameter that holds one.
     pub(crate) fn opaque_at(&mut self, lane: usize, value: u64) -> Option<Arc<Opaque>> {
-        if let Some(found) = self.opaque(value) {
+        if let Some(found) = self.object(value) {
             return Some(found);
         }
         let handle = self.load_one::<u64>(Space::Param, lane, value).ok()?;
-        self.opaque(handle)
+        self.object(handle)
     }
 
-    /// What the parameter at an offset names.
+    /// The object of the handle in a kernel parameter.
     pub(crate) fn opaque_param(&mut self, lane: usize, offset: u64) -> Option<Arc<Opaque>> {
         let handle = self.load_one::<u64>(Space::Param, lane, offset).ok()?;
-        self.opaque(handle)
+        self.object(handle)
     }
 }
 
-/// `istypep`: whether it is of that type.
+/// `istypep`: whether the object has that type.
 pub(crate) fn is_type(opaque: &Opaque, ty: Ty) -> bool {
     opaque.ty == ty
 }
 
-/// The fault of an instruction whose geometry the image does not have.
+/// The fault of an instruction whose geometry does not match the image.
 pub(crate) fn wrong_geometry(lane: usize, opaque: &Opaque, geom: Geom, have: Geom) -> Box<Fault> {
     let (wanted, have) = (geom.word().text(), have.word().text());
     let why = format!("{} is `.{have}`, but the instruction wants `.{wanted}`", opaque.what());

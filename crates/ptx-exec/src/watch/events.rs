@@ -1,8 +1,9 @@
-//! What observers are told.
+//! The events that observers receive.
 
-use super::site::Place;
+use super::memory_map::MemoryMap;
+use super::place::Place;
+use crate::class::Class;
 use crate::lanes::{Lane, LaneMask};
-use crate::mem::{Class, Memory};
 use crate::trap::FaultKind;
 use crate::warp::GridShape;
 use ptx::check::module::FuncId;
@@ -16,15 +17,15 @@ pub struct LaunchFacts {
     pub program: Arc<Program>,
     /// The kernel.
     pub kernel: FuncId,
-    /// Shape of grid and CTAs; `gridid` is a number of the launch.
+    /// Shape of grid and CTAs, with the launch's `gridid`.
     pub shape: Arc<GridShape>,
     /// The schedule seed.
     pub seed: u64,
-    /// Guest memory. Observers only look things up in it.
-    pub memory: Arc<Memory>,
+    /// Guest memory.
+    pub memory: Arc<dyn MemoryMap>,
     /// The kernel's `.shared` variables, by address.
     pub shared: Vec<SharedVariable>,
-    /// Addresses of `.global` and `.const` variables and offsets of `.shared` ones, by `VarId`.
+    /// By `VarId`: addresses of `.global` and `.const` variables, offsets of `.shared` variables.
     pub variables: Vec<u64>,
     /// Bytes of shared memory of a CTA.
     pub shared_bytes: u64,
@@ -44,7 +45,7 @@ pub struct SharedVariable {
     pub variable: u32,
     /// Offset in the CTA's shared memory.
     pub start: u64,
-    /// Its size; for a dynamic one (`.extern`, without a size) what the launch gives.
+    /// Its size. A dynamic variable (`.extern`, without a size) has what the launch gives it.
     pub bytes: u64,
     /// Its name in the text.
     pub name: String,
@@ -53,7 +54,8 @@ pub struct SharedVariable {
 /// A resident CTA.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CtaFacts {
-    /// A number of the CTA among those that are resident, as in [`WarpFacts`](super::WarpFacts).
+    /// A number of the CTA among the resident CTAs, reused after its end; see
+    /// [`WarpFacts`](super::WarpFacts).
     pub slot: u32,
     /// Its number in the grid.
     pub cta: u64,
@@ -63,22 +65,22 @@ pub struct CtaFacts {
     pub warps: Vec<u32>,
     /// Address and size of its shared memory.
     pub shared: (u64, u64),
-    /// For each warp, the address of lane 0's local memory, and bytes of each lane's.
+    /// For each warp, the address of lane 0's local memory, and the bytes of each lane.
     pub locals: Vec<(u64, u64)>,
 }
 
-/// What an access does.
+/// The kind of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessKind {
     /// Reads.
     Load,
     /// Writes.
     Store,
-    /// Reads and writes; which operation, [`Site::inst`](super::Site::inst) says.
+    /// Reads and writes; [`Site::inst`](super::Site::inst) gives the operation.
     Atomic,
 }
 
-/// Why a lane's access would be a trap.
+/// A lane whose access would trap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
     /// The lane.
@@ -87,44 +89,46 @@ pub struct Refused {
     pub kind: FaultKind,
 }
 
-/// An access of a warp.
+/// A memory access of a warp.
 pub struct Access<'a> {
-    /// What it does.
+    /// The kind of access.
     pub kind: AccessKind,
     /// State space of the instruction.
     pub space: Space,
     /// Lanes that take part.
     pub lanes: LaneMask,
-    /// By lane, the address in that space.
+    /// By lane, the address in that state space.
     pub addresses: &'a Lane<u64>,
-    /// By lane, the generic address of the same bytes: equal exactly where the bytes are the same, save pages that the host has mapped twice.
+    /// By lane, the generic address of the same bytes. Addresses are equal exactly if the bytes are the same,
+    /// except in pages that the host has mapped twice.
     pub generic: &'a Lane<u64>,
-    /// Bytes of one lane, all elements of a vector together.
+    /// Bytes per lane: all elements of a vector.
     pub bytes: u32,
     /// Bytes of one element.
     pub element: u32,
-    /// Elements that are accessed, bit *i* for the one *i* elements from the address: a vector store may leave some out.
+    /// The accessed elements: bit *i* is the element at distance *i* from the address. A vector store can
+    /// omit elements.
     pub chosen: u8,
-    /// Whether all lanes have one generic address.
+    /// Whether all lanes have the same generic address.
     pub same: bool,
-    /// Ordering: `Weak` and `Volatile` too.
+    /// The ordering, including `Weak` and `Volatile`.
     pub sem: Sem,
-    /// Lanes that would trap, and why, lowest first.
+    /// Lanes that would trap, in ascending order, with the reason.
     pub refused: &'a [Refused],
 }
 
-/// What happens at a barrier of a CTA.
+/// An event at a barrier of a CTA.
 pub enum BarrierEvent<'a> {
-    /// Lanes reach a `bar` or `barrier` instruction, and wait for the rest of their warp.
+    /// Lanes reach a `bar` or `barrier` instruction, and wait for the other lanes of their warp.
     Reached {
         /// The lanes.
         lanes: LaneMask,
-        /// Barrier number, not yet checked.
+        /// Barrier number, not yet validated.
         id: u32,
-        /// Thread count, not yet checked.
+        /// Thread count, not yet validated.
         count: Option<u32>,
         /// Form.
-        kind: crate::bound::BarrierKind,
+        kind: crate::barrier::BarrierKind,
         /// `.aligned`: all of `bar`.
         aligned: bool,
     },
@@ -135,26 +139,26 @@ pub enum BarrierEvent<'a> {
         /// Thread count.
         count: Option<u32>,
         /// Form.
-        kind: crate::bound::BarrierKind,
+        kind: crate::barrier::BarrierKind,
         /// Lanes that arrive.
         lanes: LaneMask,
-        /// Of these, lanes that wait (all of them, save those at `.arrive`).
+        /// The part of these lanes that waits: all except those at `.arrive`.
         waiting: LaneMask,
     },
-    /// Lanes of a warp go on from a barrier alone: other lanes of the warp are at barriers at which it can't arrive together with them. Only
-    /// where an observer mends mistakes.
+    /// Lanes continue alone from a barrier, because other lanes of the warp wait at incompatible barriers.
+    /// Occurs only if an observer requests recovery ([`Observer::mends`](super::Observer::mends)).
     Parted {
         /// The lanes.
         lanes: LaneMask,
     },
-    /// A barrier has completed. The site is one of the warps that it lets go, or the last that arrived.
+    /// A barrier has completed. The site is that of a released warp, or of the last warp that arrived.
     Completed {
         /// Barrier number.
         id: u32,
-        /// Warps of the CTA that waited at it and go on.
+        /// Warps of the CTA that waited at it and are released.
         warps: &'a [u32],
     },
-    /// A completed barrier lets lanes of the site's warp go on.
+    /// A completed barrier releases lanes of the site's warp.
     Released {
         /// Barrier number.
         id: u32,
@@ -163,10 +167,10 @@ pub enum BarrierEvent<'a> {
     },
 }
 
-/// Lanes of one group that take part in a warp-synchronous instruction.
+/// Lanes of one group at a warp-synchronous instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SyncPart {
-    /// Where they are.
+    /// Their position.
     pub place: Place,
     /// Their activation.
     pub act: u32,
@@ -174,25 +178,25 @@ pub struct SyncPart {
     pub lanes: LaneMask,
 }
 
-/// What happens at a warp-synchronous instruction.
+/// An event at a warp-synchronous instruction.
 pub enum WarpSyncEvent<'a> {
-    /// Lanes reach it. `members` is the member mask that each gives; all lanes for `wmma` and `mma`.
+    /// Lanes reach it. `members` are the member masks of the lanes; all lanes for `wmma` and `mma`.
     Reached {
         /// The lanes.
         lanes: LaneMask,
         /// By lane, the member mask.
         members: &'a Lane<u32>,
     },
-    /// It is about to be carried out for these lanes together. They may have come from several instructions.
+    /// It will execute for these lanes together, which can be at several instructions.
     Completes {
         /// All its lanes.
         lanes: LaneMask,
-        /// The same, by where they are.
+        /// The same lanes by position.
         parts: &'a [SyncPart],
     },
 }
 
-/// Where an argument or result of a call is.
+/// The place of an argument or result of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MovePlace {
     /// In a register of an activation.
@@ -202,22 +206,22 @@ pub enum MovePlace {
         /// The register.
         reg: Reg,
     },
-    /// In each lane's local memory, at this offset.
+    /// At this offset of each lane's local memory.
     Local(u64),
-    /// In the kernel's parameter buffer, at this offset.
+    /// At this offset of the kernel's parameter buffer.
     Param(u64),
     /// A constant.
     Immediate,
 }
 
-/// An argument or a result that moves.
+/// A copied argument or result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArgumentMove {
-    /// From there.
+    /// The source.
     pub from: MovePlace,
-    /// To there.
+    /// The destination.
     pub to: MovePlace,
-    /// So many bytes.
+    /// Its size in bytes.
     pub bytes: u64,
 }
 
@@ -227,11 +231,11 @@ pub struct Allocated<'a> {
     pub address: u64,
     /// Size in bytes.
     pub bytes: u64,
-    /// What it is.
+    /// The kind of memory.
     pub class: Class,
     /// Its name in reports.
     pub name: &'a str,
-    /// Whether the host may write it without anything being reported: memory that host and devices share.
+    /// Whether the host may write it without a report: memory that host and devices share.
     pub common: bool,
 }
 
@@ -271,16 +275,16 @@ pub enum HostMistake<'a> {
     },
 }
 
-/// What the host does to device memory.
+/// The kind of a host access to device memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostAccessKind {
     /// Writes.
     Write,
-    /// Reads: what is there leaves for the host.
+    /// Reads: the values leave the device.
     Read,
-    /// Copies it to other device memory.
+    /// Copies to other device memory.
     Copy {
-        /// Where it goes.
+        /// The destination.
         to: u64,
     },
 }
@@ -289,9 +293,9 @@ pub enum HostAccessKind {
 pub struct HostAccess<'a> {
     /// First address.
     pub address: u64,
-    /// So many bytes.
+    /// Its size in bytes.
     pub bytes: u64,
-    /// What it does.
+    /// The kind of access.
     pub kind: HostAccessKind,
     /// Name of the allocation, for reads.
     pub name: Option<&'a str>,

@@ -1,30 +1,21 @@
-//! Where a watched warp is.
+//! The position of a watched warp.
 //!
-//! Invariant: the interpreter sets a site before it reports an event, so `place` is the instruction that the event belongs to.
+//! Invariant: the interpreter sets a site before it reports an event, so `place` is the instruction that the
+//! event belongs to.
 
 use super::events::LaunchFacts;
+use super::place::Place;
 use super::{Observer, Watch};
 use crate::lanes::{LANES, Lane, LaneMask};
 use ptx::ir::{Function, Inst, Terminator};
 use std::sync::Arc;
 
-/// An instruction of the program.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Place {
-    /// `FuncId`.
-    pub function: u32,
-    /// Block of the function.
-    pub block: u32,
-    /// Instruction of the block; the number of its instructions for the terminator.
-    pub index: u32,
-}
-
-/// Which warp it is.
+/// The identity of a warp.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WarpFacts {
-    /// A number of the warp among all that are resident: another warp has it when this one's CTA has ended. Numbers are small, for tables.
+    /// A small number of the warp among the resident warps, for tables; reused after the CTA's end.
     pub slot: u32,
-    /// The same for its CTA.
+    /// The same for the warp's CTA.
     pub cta_slot: u32,
     /// The CTA's number in the grid.
     pub cta: u64,
@@ -32,7 +23,7 @@ pub struct WarpFacts {
     pub ctaid: [u32; 3],
     /// The warp's number in its CTA.
     pub warp: u32,
-    /// Lanes that exist, exited ones included.
+    /// Lanes that exist, including exited ones.
     pub lanes: LaneMask,
     /// `%tid` of each lane.
     pub tid: [Lane<u32>; 3],
@@ -75,7 +66,7 @@ impl WarpFacts {
     }
 }
 
-/// Which instruction of which warp an event belongs to.
+/// The instruction and the warp that an event belongs to.
 pub struct Site {
     pub(crate) watch: Arc<Watch>,
     /// The launch.
@@ -84,9 +75,9 @@ pub struct Site {
     pub warp: WarpFacts,
     /// The instruction.
     pub place: Place,
-    /// The activation that the lanes are in: a number among those of the warp, which other activations have when it has ended.
+    /// The activation of the lanes: a number among those of the warp, reused after its end.
     pub act: u32,
-    /// Offset of its frame in each lane's local memory.
+    /// Offset of the activation's frame in each lane's local memory.
     pub frame: u64,
     /// Lanes of the warp that have not exited.
     pub live: LaneMask,
@@ -114,7 +105,7 @@ impl Site {
         self.launch.program.functions.get(self.place.function as usize)
     }
 
-    /// The instruction; `None` where a block goes on without one, or falls off the function's end.
+    /// The instruction; `None` at a terminator that is no instruction.
     pub fn inst(&self) -> Option<&Inst> {
         let block = self.function()?.blocks.get(self.place.block as usize)?;
         block.insts.get(self.place.index as usize).or_else(|| block.term.inst())
@@ -126,7 +117,7 @@ impl Site {
         (self.place.index as usize >= block.insts.len()).then_some(&block.term)
     }
 
-    /// Tells each observer.
+    /// Calls each observer.
     pub(crate) fn tell(&self, mut event: impl FnMut(&mut dyn Observer, &Self)) {
         self.watch.each(|observer| event(observer, self));
     }

@@ -1,5 +1,5 @@
-//! Binding of whole programs: what compilers write is bound, what is not implemented is named with its line, and instructions
-//! that need memory or a whole warp do what the manual says.
+//! Binding of whole programs: output of compilers is bound, an instruction without a binding is reported with
+//! its line, and instructions that need memory or a whole warp behave as in the manual.
 
 mod memory;
 mod warp;
@@ -43,7 +43,7 @@ fn run(text: &str, buffer: &[u8]) -> Vec<u8> {
     found
 }
 
-/// Runs a body that writes one 32-bit word per thread to `[%d1]`, its place in `out`.
+/// Runs a body that writes one 32-bit word per thread to `[%d1]`, the thread's place in `out`.
 fn words(declarations: &str, body: &str) -> Vec<u32> {
     let body = format!("mul.wide.u32 %d1, %r0, 4;\nadd.u64 %d1, %d0, %d1;\n{body}");
     let bytes = run(&kernel(declarations, &body), &[0; 4 * 32]);

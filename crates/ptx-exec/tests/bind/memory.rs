@@ -2,7 +2,7 @@
 
 use super::{kernel, run, words};
 
-/// `out` as bytes 0x80 + i, so that sign extension shows.
+/// The buffer `out` with bytes 0x80 + i, so that sign extension is visible.
 fn pattern() -> Vec<u8> {
     (0..256u32).map(|i| (0x80 + i) as u8).collect()
 }
@@ -96,14 +96,15 @@ fn offsets_and_32_bit_addresses_wrap_in_the_register_s_width() {
 
 #[test]
 fn atomic_operations_give_the_old_value_in_the_order_of_lanes() {
-    // Each lane adds its number + 1 to one word; lane i finds the sum of those before it.
+    // Each lane adds its number + 1 to one word; lane i gets the sum of the lanes before it.
     let body = "add.u32 %r1, %r0, 1;\natom.shared.add.u32 %r2, [s], %r1;\nst.global.u32 [%d1], %r2;";
     let before: Vec<u32> = (0..32).map(|i| (1..=i).sum()).collect();
     let init = "\nst.shared.u32 [s], 0;\nbar.sync 0;\n";
     assert_eq!(words(".shared .align 8 .b8 s[8];", &format!("{init}{body}")), before);
 }
 
-/// Applies an operation to a word at `[%d0 + 128]` in global memory from thread 5 alone; gives old and new value.
+/// Applies an operation to a word at `[%d0 + 128]` in global memory by thread 5 only; returns the old and the
+/// new value.
 fn one_atom(op: &str, bits: u32, start: u64, operands: &[u64]) -> (u64, u64) {
     let class = match bits {
         16 => "%h",

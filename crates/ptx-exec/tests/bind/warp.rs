@@ -11,14 +11,14 @@ fn shuffles_read_other_lanes() {
         );
         words("", &body)
     };
-    // Lane i reads i + 4; the last four keep their own and say so.
+    // Lane i reads lane i + 4; the last four keep their own value and their predicate is false.
     let down: Vec<u32> = (0..32).map(|i| if i + 4 < 32 { 3 * (i + 4) } else { 3 * i + 1000 }).collect();
     assert_eq!(lane("down", 4, 0x1f), down);
     let up: Vec<u32> = (0..32).map(|i| if i >= 3 { 3 * (i - 3) } else { 3 * i + 1000 }).collect();
     assert_eq!(lane("up", 3, 0), up);
     let butterfly: Vec<u32> = (0..32).map(|i| 3 * (i ^ 5)).collect();
     assert_eq!(lane("bfly", 5, 0x1f), butterfly);
-    // Segments of eight lanes: each reads lane 2 of its own.
+    // Segments of eight lanes: each lane reads lane 2 of its segment.
     let index: Vec<u32> = (0..32).map(|i| 3 * (i / 8 * 8 + 2)).collect();
     assert_eq!(lane("idx", 2, 0x181f), index);
 }
@@ -36,7 +36,7 @@ fn shuffles_without_sync_are_among_the_active_lanes() {
 
 #[test]
 fn votes_count_the_lanes_of_the_mask() {
-    // Lanes below 20 vote; the predicate holds in lanes 4 and up.
+    // Lanes below 20 vote; the predicate is true in lanes 4 and up.
     let body = |vote: &str, result: &str| {
         format!(
             "mov.u32 %r2, 99;\nsetp.ge.u32 %p1, %r0, 20;\n@%p1 bra DONE;\nsetp.ge.u32 %p2, %r0, 4;\n\

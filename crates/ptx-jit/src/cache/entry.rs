@@ -6,7 +6,8 @@
 use crate::codegen::state_map::StateMap;
 use ptx::ir::{Reg, RegClass};
 use ptx_exec::native::{
-    Behind, CtaCode, Entering, Held, Kept, Leave, LeavePlace, Leaving, Parked, Taken, TeamCode,
+    CoarseCode, CtaCode, EntryReg, EntryState, ExitPlace, ExitState, Held, PendingLanes, SavedReg, SideExit,
+    SuspendPoint,
 };
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -29,7 +30,7 @@ pub(crate) struct Made {
     /// How registers are.
     pub(crate) handed: StateMap,
     /// How a CTA is handed over in teams, if there is code for them: no warps, if there is none.
-    pub(crate) team: TeamCode,
+    pub(crate) team: CoarseCode,
     /// Whether it keeps sums back.
     pub(crate) postpones: bool,
 }
@@ -38,13 +39,13 @@ impl Made {
     /// What it takes in memory, about.
     pub(crate) fn bytes(&self) -> usize {
         let names = self.externals.iter().chain(self.fallbacks.keys()).map(|name| name.len() + 32);
-        let left = |left: &Leaving| {
-            let parked = left.parked.iter().map(|parked| parked.kept.len() + 1);
+        let left = |left: &ExitState| {
+            let parked = left.pending.iter().map(|parked| parked.kept.len() + 1);
             left.running.len() + parked.sum::<usize>() + 1
         };
         let taken = self.handed.entries.iter().map(|entry| entry.taken.len() + 1).sum::<usize>();
         let handed = taken + self.handed.exits.iter().map(left).sum::<usize>();
-        self.object.len() + names.sum::<usize>() + handed * size_of::<Taken>() + size_of::<Made>()
+        self.object.len() + names.sum::<usize>() + handed * size_of::<EntryReg>() + size_of::<Made>()
     }
 
     /// As bytes.
@@ -91,7 +92,7 @@ impl Made {
                 entries: from.list(Reader::entering)?,
                 exits: from.list(Reader::leaving)?,
             },
-            team: TeamCode { warps: from.number()?, cta: from.cta()?, leaves: from.list(Reader::leave)? },
+            team: CoarseCode { warps: from.number()?, cta: from.cta()?, leaves: from.list(Reader::leave)? },
             postpones: match from.number()? {
                 0 => false,
                 1 => true,
@@ -135,48 +136,48 @@ impl Writer {
         cta.barriers.iter().for_each(|behind| self.behind(behind));
     }
 
-    fn leave(&mut self, leave: &Leave) {
+    fn leave(&mut self, leave: &SideExit) {
         let (kind, block, index) = match leave.place {
-            LeavePlace::Yield { block } => (0, block, 0),
-            LeavePlace::Terminator { block } => (1, block, 0),
-            LeavePlace::Before { block, index } => (2, block, index),
+            ExitPlace::Yield { block } => (0, block, 0),
+            ExitPlace::Terminator { block } => (1, block, 0),
+            ExitPlace::Before { block, index } => (2, block, index),
         };
         [kind, block, index].into_iter().for_each(|number| self.number(number));
         self.leaving(&leave.left);
     }
 
-    fn behind(&mut self, behind: &Behind) {
+    fn behind(&mut self, behind: &SuspendPoint) {
         self.number(behind.block);
         self.number(behind.id.unwrap_or(u32::MAX));
         self.all_kept(&behind.kept);
     }
 
-    fn entering(&mut self, entry: &Entering) {
+    fn entering(&mut self, entry: &EntryState) {
         self.number(entry.block);
         self.count(entry.taken.len());
-        for Taken { kept, align } in &entry.taken {
+        for EntryReg { kept, align } in &entry.taken {
             self.number(u32::from(*align));
             self.kept(kept);
         }
     }
 
-    fn leaving(&mut self, left: &Leaving) {
+    fn leaving(&mut self, left: &ExitState) {
         self.all_kept(&left.running);
-        self.count(left.parked.len());
-        for Parked { block, offset, kept } in &left.parked {
+        self.count(left.pending.len());
+        for PendingLanes { block, offset, kept } in &left.pending {
             self.number(*block);
             self.number(*offset);
             self.all_kept(kept);
         }
     }
 
-    fn all_kept(&mut self, all: &[Kept]) {
+    fn all_kept(&mut self, all: &[SavedReg]) {
         self.count(all.len());
         all.iter().for_each(|kept| self.kept(kept));
     }
 
-    fn kept(&mut self, kept: &Kept) {
-        let Kept { reg, offset, held } = kept;
+    fn kept(&mut self, kept: &SavedReg) {
+        let SavedReg { reg, offset, held } = kept;
         let class = CLASSES.iter().position(|class| *class == reg.class).unwrap_or(CLASSES.len());
         [class as u32, reg.index, *offset].into_iter().for_each(|number| self.number(number));
         match held {
@@ -235,28 +236,28 @@ impl<'a> Reader<'a> {
         String::from_utf8(self.bytes()?.to_vec()).ok()
     }
 
-    fn behind(&mut self) -> Option<Behind> {
+    fn behind(&mut self) -> Option<SuspendPoint> {
         let block = self.number()?;
         let id = Some(self.number()?).filter(|id| *id != u32::MAX);
-        Some(Behind { block, id, kept: self.list(Reader::kept)? })
+        Some(SuspendPoint { block, id, kept: self.list(Reader::kept)? })
     }
 
     fn cta(&mut self) -> Option<CtaCode> {
         Some(CtaCode { bytes: self.number()?, barriers: self.list(Reader::behind)? })
     }
 
-    fn leave(&mut self) -> Option<Leave> {
+    fn leave(&mut self) -> Option<SideExit> {
         let (kind, block, index) = (self.number()?, self.number()?, self.number()?);
         let place = match kind {
-            0 => LeavePlace::Yield { block },
-            1 => LeavePlace::Terminator { block },
-            2 => LeavePlace::Before { block, index },
+            0 => ExitPlace::Yield { block },
+            1 => ExitPlace::Terminator { block },
+            2 => ExitPlace::Before { block, index },
             _ => return None,
         };
-        Some(Leave { place, left: self.leaving()? })
+        Some(SideExit { place, left: self.leaving()? })
     }
 
-    fn kept(&mut self) -> Option<Kept> {
+    fn kept(&mut self) -> Option<SavedReg> {
         let class = *CLASSES.get(self.number()? as usize)?;
         let (index, offset) = (self.number()?, self.number()?);
         let held = match self.number()? {
@@ -274,7 +275,7 @@ impl<'a> Reader<'a> {
             5 => Held::Rows { lanes: self.lanes()?, rows: self.lanes()? },
             _ => return None,
         };
-        Some(Kept { reg: Reg { class, index }, offset, held })
+        Some(SavedReg { reg: Reg { class, index }, offset, held })
     }
 
     fn lanes(&mut self) -> Option<Lanes> {
@@ -286,19 +287,23 @@ impl<'a> Reader<'a> {
         self.patterns.get(number).cloned()
     }
 
-    fn entering(&mut self) -> Option<Entering> {
+    fn entering(&mut self) -> Option<EntryState> {
         let taken = |from: &mut Self| {
             let align = u8::try_from(from.number()?).ok().filter(|align| *align < 64)?;
-            Some(Taken { kept: from.kept()?, align })
+            Some(EntryReg { kept: from.kept()?, align })
         };
-        Some(Entering { block: self.number()?, taken: self.list(taken)? })
+        Some(EntryState { block: self.number()?, taken: self.list(taken)? })
     }
 
-    fn leaving(&mut self) -> Option<Leaving> {
+    fn leaving(&mut self) -> Option<ExitState> {
         let parked = |from: &mut Self| {
-            Some(Parked { block: from.number()?, offset: from.number()?, kept: from.list(Reader::kept)? })
+            Some(PendingLanes {
+                block: from.number()?,
+                offset: from.number()?,
+                kept: from.list(Reader::kept)?,
+            })
         };
-        Some(Leaving { running: self.list(Reader::kept)?, parked: self.list(parked)? })
+        Some(ExitState { running: self.list(Reader::kept)?, pending: self.list(parked)? })
     }
 
     fn list<T>(&mut self, one: impl Fn(&mut Self) -> Option<T>) -> Option<Vec<T>> {
@@ -311,8 +316,8 @@ impl<'a> Reader<'a> {
 mod tests {
     use super::*;
 
-    fn kept(held: Held) -> Kept {
-        Kept { reg: Reg { class: RegClass::R64, index: 1 }, offset: 128, held }
+    fn kept(held: Held) -> SavedReg {
+        SavedReg { reg: Reg { class: RegClass::R64, index: 1 }, offset: 128, held }
     }
 
     fn pattern(adds: i32) -> Held {
@@ -328,44 +333,47 @@ mod tests {
             fallbacks: BTreeMap::from([("wmma.mma".to_owned(), 2), ("é".to_owned(), 1)]),
             cta: CtaCode {
                 bytes: 128,
-                barriers: vec![Behind {
+                barriers: vec![SuspendPoint {
                     block: 4,
                     id: Some(15),
                     kept: [Held::Constant(u64::MAX - 1), Held::Same, Held::Mask, Held::Each, pattern(-3)]
                         .into_iter()
                         .zip(CLASSES.into_iter().chain([RegClass::R32]))
-                        .map(|(held, class)| Kept { reg: Reg { class, index: 7 }, offset: 64, held })
+                        .map(|(held, class)| SavedReg { reg: Reg { class, index: 7 }, offset: 64, held })
                         .collect(),
                 }],
             },
             handed: StateMap {
                 lines: 3,
                 entries: vec![
-                    Entering {
+                    EntryState {
                         block: 3,
                         taken: vec![
-                            Taken { kept: kept(Held::Same), align: 0 },
-                            Taken { kept: kept(pattern(2)), align: 5 },
+                            EntryReg { kept: kept(Held::Same), align: 0 },
+                            EntryReg { kept: kept(pattern(2)), align: 5 },
                         ],
                     },
-                    Entering { block: 9, taken: Vec::new() },
+                    EntryState { block: 9, taken: Vec::new() },
                 ],
                 exits: vec![
-                    Leaving::default(),
-                    Leaving {
+                    ExitState::default(),
+                    ExitState {
                         running: vec![kept(pattern(-3)), kept(Held::Each)],
-                        parked: vec![Parked { block: 5, offset: 12, kept: vec![kept(pattern(2))] }],
+                        pending: vec![PendingLanes { block: 5, offset: 12, kept: vec![kept(pattern(2))] }],
                     },
                 ],
             },
-            team: TeamCode {
+            team: CoarseCode {
                 warps: 4,
-                cta: CtaCode { bytes: 64, barriers: vec![Behind { block: 2, id: None, kept: Vec::new() }] },
-                leaves: vec![Leave {
-                    place: LeavePlace::Before { block: 3, index: 1 },
-                    left: Leaving {
+                cta: CtaCode {
+                    bytes: 64,
+                    barriers: vec![SuspendPoint { block: 2, id: None, kept: Vec::new() }],
+                },
+                leaves: vec![SideExit {
+                    place: ExitPlace::Before { block: 3, index: 1 },
+                    left: ExitState {
                         running: vec![kept(Held::Rows { lanes: Arc::new([5; 64]), rows: Arc::new([1; 64]) })],
-                        parked: Vec::new(),
+                        pending: Vec::new(),
                     },
                 }],
             },

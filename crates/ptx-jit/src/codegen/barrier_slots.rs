@@ -22,7 +22,7 @@ use crate::tuning::{BARRIER_SLOT_HOIST_ROUNDS, BARRIER_SLOT_MAX_FACTS};
 use crate::wir;
 use crate::wir::{BlockId, Func, OpKind, Phi, Shape, Term};
 use ptx::ir::{Reg, RegClass};
-use ptx_exec::native::{Held, Kept};
+use ptx_exec::native::{Held, SavedReg};
 use std::collections::{HashMap, HashSet};
 
 /// What the places hold, by place: names of the very value.
@@ -33,7 +33,7 @@ type Entered = HashMap<(BlockId, BlockId), Vec<(usize, wir::Value)>>;
 /// Where registers are kept, and what need not be stored.
 #[derive(Default)]
 pub(super) struct BarrierSlots {
-    places: Vec<Kept>,
+    places: Vec<SavedReg>,
     /// By place: where it ends.
     ends: Vec<u32>,
     /// By barrier: the place of each register.
@@ -49,7 +49,7 @@ pub(super) struct BarrierSlots {
 
 impl BarrierSlots {
     /// Where the registers of a barrier are kept.
-    pub(super) fn of(&self, resume: usize) -> Vec<Kept> {
+    pub(super) fn of(&self, resume: usize) -> Vec<SavedReg> {
         self.at[resume].iter().map(|place| self.places[*place].clone()).collect()
     }
 
@@ -74,7 +74,7 @@ impl BarrierSlots {
     }
 
     /// What is stored on the way from one node to another.
-    pub(super) fn entered(&self, from: BlockId, to: BlockId) -> Vec<(Kept, wir::Value)> {
+    pub(super) fn entered(&self, from: BlockId, to: BlockId) -> Vec<(SavedReg, wir::Value)> {
         let stored = self.entered.get(&(from, to)).into_iter().flatten();
         stored.map(|(place, name)| (self.places[*place].clone(), *name)).collect()
     }
@@ -396,7 +396,7 @@ impl Codegen<'_> {
                 let held = self.held(*reg, *name);
                 let places = &mut homes.places;
                 own.push(*known.entry((*reg, held)).or_insert_with_key(|(reg, held)| {
-                    places.push(Kept { reg: *reg, offset: 0, held: held.clone() });
+                    places.push(SavedReg { reg: *reg, offset: 0, held: held.clone() });
                     places.len() - 1
                 }));
             }

@@ -18,16 +18,16 @@ use crate::tuning::BARRIER_SLOTS_MAX_BYTES;
 use crate::wir;
 use crate::wir::{Exit, ExitReason, Op, Site};
 use ptx::ir::Reg;
-use ptx_exec::native::{Held, Kept, Leave, LeavePlace, Leaving, Parked};
+use ptx_exec::native::{ExitPlace, ExitState, Held, PendingLanes, SavedReg, SideExit};
 use std::mem::offset_of;
 
 impl Codegen<'_> {
     /// Stores what the lanes hold, and returns.
     pub(super) fn leave(&mut self, exit: &Exit) {
         let place = match exit.why {
-            ExitReason::Yield { block } => LeavePlace::Yield { block },
-            ExitReason::Terminator { block } => LeavePlace::Terminator { block },
-            ExitReason::Before(Site { block, index }) => LeavePlace::Before { block, index },
+            ExitReason::Yield { block } => ExitPlace::Yield { block },
+            ExitReason::Terminator { block } => ExitPlace::Terminator { block },
+            ExitReason::Before(Site { block, index }) => ExitPlace::Before { block, index },
             ExitReason::Declined => return self.declined(),
             ExitReason::Finished => {
                 self.team_counts(exit);
@@ -56,7 +56,7 @@ impl Codegen<'_> {
         let mask = self.scalar(exit.mask);
         self.b.store(live, kept, 4);
         self.b.store(mask, self.b.offset(kept, word.into()), 4);
-        let mut left = Leaving::default();
+        let mut left = ExitState::default();
         for (reg, name) in &exit.regs {
             let kept = self
                 .left_lying(*reg, *name)
@@ -72,20 +72,20 @@ impl Codegen<'_> {
                     .unwrap_or_else(|| self.state_map_of(*reg, *name, &mut room, kept))
             };
             let kept = parked.regs.iter().map(hand).collect();
-            left.parked.push(Parked { block: parked.block, offset, kept });
+            left.pending.push(PendingLanes { block: parked.block, offset, kept });
         }
         let most = self.out.cta.bytes.max(room.bytes());
         self.out.unfit |= most > BARRIER_SLOTS_MAX_BYTES;
         self.out.cta.bytes = most;
         let number = self.out.leaves.len() as u32;
-        self.out.leaves.push(Leave { place, left });
+        self.out.leaves.push(SideExit { place, left });
         self.b.ret(Some(self.c64(code(Reason::Left, 0, number))));
     }
 
     /// Where a register is that lies in its place already.
-    fn left_lying(&self, reg: Reg, name: wir::Value) -> Option<Kept> {
+    fn left_lying(&self, reg: Reg, name: wir::Value) -> Option<SavedReg> {
         match self.reps[name.0 as usize] {
-            Some(Repr::Kept(offset)) => Some(Kept { reg, offset, held: Held::Each }),
+            Some(Repr::Kept(offset)) => Some(SavedReg { reg, offset, held: Held::Each }),
             _ => None,
         }
     }

@@ -15,7 +15,7 @@ use crate::llvm::{Block, IntPred, Likely, Value};
 use crate::wir;
 use crate::wir::Exit;
 use ptx::ir::Reg;
-use ptx_exec::native::{Behind, CtaCode, Slot, TidTable};
+use ptx_exec::native::{CtaCode, Slot, SuspendPoint, TidTable};
 use std::mem::{offset_of, size_of};
 
 /// Values that the parts of an emitted function share.
@@ -36,7 +36,7 @@ impl Codegen<'_> {
         let team = self.job.shape.team;
         // A team keeps which lanes have not exited, and says where it leaves which of them were running.
         let homes = self.find_barrier_slots(if team > 1 { 8 * team } else { 0 });
-        let barriers = func.resumes.iter().enumerate().map(|(at, resume)| Behind {
+        let barriers = func.resumes.iter().enumerate().map(|(at, resume)| SuspendPoint {
             block: resume.block,
             id: resume.id,
             kept: homes.of(at),

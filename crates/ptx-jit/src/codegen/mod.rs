@@ -104,7 +104,7 @@ pub(crate) struct Emitted {
     /// How registers are.
     pub(crate) handed: state_map::StateMap,
     /// Where a team falls apart.
-    pub(crate) leaves: Vec<ptx_exec::native::Leave>,
+    pub(crate) leaves: Vec<ptx_exec::native::SideExit>,
     /// A team: something has no code for several warps.
     pub(crate) unfit: bool,
     /// The process is ending: the function is not complete, and nothing may be made of it.

@@ -12,7 +12,7 @@ use crate::llvm::{Likely, Value};
 use crate::wir;
 use crate::wir::{Exit, ExitReason, Shape, Site};
 use ptx::ir::Reg;
-use ptx_exec::native::{Entering, Held, Kept, Leaving, Parked, Taken};
+use ptx_exec::native::{EntryReg, EntryState, ExitState, Held, PendingLanes, SavedReg};
 use std::mem::offset_of;
 
 impl Codegen<'_> {
@@ -34,10 +34,10 @@ impl Codegen<'_> {
                     Shape::Affine(pattern) if !pattern.rows.is_empty() => (self.held(*reg, *name), 0),
                     Shape::Affine(pattern) => (self.held(*reg, *name), pattern.align),
                 };
-                taken.push(Taken { kept: room.keep(*reg, held), align });
+                taken.push(EntryReg { kept: room.keep(*reg, held), align });
             }
             self.out.handed.fit(&room);
-            self.out.handed.entries.push(Entering { block: entry.block, taken });
+            self.out.handed.entries.push(EntryState { block: entry.block, taken });
         }
     }
 
@@ -56,7 +56,13 @@ impl Codegen<'_> {
     }
 
     /// Puts a register into the room.
-    pub(super) fn state_map_of(&mut self, reg: Reg, name: wir::Value, to: &mut Room, room: Value) -> Kept {
+    pub(super) fn state_map_of(
+        &mut self,
+        reg: Reg,
+        name: wir::Value,
+        to: &mut Room,
+        room: Value,
+    ) -> SavedReg {
         let kept = to.keep(reg, self.held(reg, name));
         self.pack(&kept, name, self.b.offset(room, u64::from(kept.offset)));
         kept
@@ -82,7 +88,7 @@ impl Codegen<'_> {
             self.gone();
         }
         let mut to = Room::default();
-        let mut left = Leaving::default();
+        let mut left = ExitState::default();
         let room = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, room)), 8);
         for (reg, name) in &exit.regs {
             // Where all 32 lanes run, nobody else is in the frame.
@@ -98,7 +104,7 @@ impl Codegen<'_> {
             self.b.store(lanes, self.b.offset(room, u64::from(offset)), 4);
             let kept =
                 parked.regs.iter().map(|(reg, name)| self.state_map_of(*reg, *name, &mut to, room)).collect();
-            left.parked.push(Parked { block: parked.block, offset, kept });
+            left.pending.push(PendingLanes { block: parked.block, offset, kept });
         }
         let number = self.left(left, &to);
         self.store_field(offset_of!(Frame, left), self.c32(number));

@@ -1,7 +1,7 @@
 //! State maps: values in memory, in the form of their shapes, at barriers and where native code is entered or
 //! left.
 //!
-//! Invariant: for each register a table tells the host where it is and in which form ([`Kept`]); native code
+//! Invariant: for each register a table tells the host where it is and in which form ([`SavedReg`]); native code
 //! and host agree on nothing else.
 
 use super::{Codegen, LANES, Repr};
@@ -9,7 +9,7 @@ use crate::llvm::Value;
 use crate::wir;
 use crate::wir::{Kind, Shape};
 use ptx::ir::{Reg, RegClass};
-use ptx_exec::native::{Entering, Held, Kept, Leaving, Line, bytes_of};
+use ptx_exec::native::{EntryState, ExitState, Held, Line, SavedReg, bytes_of};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -19,9 +19,9 @@ pub(crate) struct StateMap {
     /// Lines of the room that it takes.
     pub(crate) lines: u32,
     /// Where it can be entered.
-    pub(crate) entries: Vec<Entering>,
+    pub(crate) entries: Vec<EntryState>,
     /// What it leaves, by the number that it gives, less one.
-    pub(crate) exits: Vec<Leaving>,
+    pub(crate) exits: Vec<ExitState>,
 }
 
 impl StateMap {
@@ -59,13 +59,13 @@ impl Room {
     }
 
     /// For a register.
-    pub(super) fn keep(&mut self, reg: Reg, held: Held) -> Kept {
+    pub(super) fn keep(&mut self, reg: Reg, held: Held) -> SavedReg {
         let offset = self.place(bytes_of(reg.class), words(&held, self.more + 1));
-        Kept { reg, offset, held }
+        SavedReg { reg, offset, held }
     }
 
     /// What a register of so many warps takes.
-    pub(super) fn bytes_of(kept: &Kept, warps: u32) -> u32 {
+    pub(super) fn bytes_of(kept: &SavedReg, warps: u32) -> u32 {
         bytes_of(kept.reg.class) * words(&kept.held, warps)
     }
 
@@ -91,7 +91,7 @@ fn words(held: &Held, warps: u32) -> u32 {
 #[derive(Debug, Default)]
 pub(super) struct Known {
     patterns: HashMap<Box<[i32]>, Arc<[i32]>>,
-    exits: HashMap<Leaving, u32>,
+    exits: HashMap<ExitState, u32>,
 }
 
 impl Codegen<'_> {
@@ -123,8 +123,8 @@ impl Codegen<'_> {
     }
 
     /// The number of an exit that leaves that.
-    pub(super) fn left(&mut self, left: Leaving, room: &Room) -> u32 {
-        if left == Leaving::default() {
+    pub(super) fn left(&mut self, left: ExitState, room: &Room) -> u32 {
+        if left == ExitState::default() {
             return 0;
         }
         self.out.handed.fit(room);
@@ -136,7 +136,7 @@ impl Codegen<'_> {
     }
 
     /// Stores a value in the shape that is kept.
-    pub(super) fn pack(&mut self, kept: &Kept, name: wir::Value, place: Value) {
+    pub(super) fn pack(&mut self, kept: &SavedReg, name: wir::Value, place: Value) {
         let bytes = bytes_of(kept.reg.class);
         let scalar = |emit: &Self, value: Value, at: u32| {
             let wide = if value.ty().element_bits() == 1 { emit.b.zext(value, emit.int(32)) } else { value };
@@ -175,7 +175,7 @@ impl Codegen<'_> {
     }
 
     /// Loads a value that is kept in that shape, from the place that offsets count from.
-    pub(super) fn unpack(&mut self, kept: &Kept, name: wir::Value, place: Value) -> Repr {
+    pub(super) fn unpack(&mut self, kept: &SavedReg, name: wir::Value, place: Value) -> Repr {
         let place = self.b.offset(place, u64::from(kept.offset));
         let (bytes, ty) = (bytes_of(kept.reg.class), self.scalar_type(self.kind(name)));
         let scalar = |emit: &Self, at: u32| {

@@ -1,4 +1,4 @@
-//! Clauses: conditions on the final state, and on relations between instructions.
+//! Parses clauses: conditions on the final state, and on relations between instructions.
 
 use super::lex::Kind;
 use super::{MOST_DEPTH, Parser};

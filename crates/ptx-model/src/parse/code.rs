@@ -1,4 +1,4 @@
-//! Instructions.
+//! Parses instructions.
 
 use super::lex::Kind;
 use super::table::Labels;
@@ -9,11 +9,11 @@ use crate::test::{
     Type,
 };
 
-/// Qualifiers of caches and of arithmetic that change nothing of what the model says.
+/// Qualifiers of caches and of arithmetic that have no meaning in the model.
 const WITHOUT_EFFECT: &[&str] =
     &["ca", "cg", "cs", "lu", "cv", "wb", "wt", "noftz", "ftz", "lo", "wide", "rn", "to", "aligned", "uni"];
 
-/// An operand as it is written.
+/// An operand, as written.
 #[derive(Clone, Debug)]
 enum Arg<'t> {
     Value(Operand),
@@ -200,7 +200,7 @@ impl<'t> Parser<'t> {
                 Ok(self.register(thread, name))
             }
             Arg::Name { name, .. } => {
-                Err(self.error_at(place, format!("the destination `{name}` is no register")))
+                Err(self.error_at(place, format!("the destination `{name}` is not a register")))
             }
             Arg::Value(_) | Arg::Memory(_) | Arg::List(_) => {
                 Err(self.error_at(place, "the destination must be a register".to_owned()))

@@ -1,4 +1,4 @@
-//! Tokens of a litmus test behind its header.
+//! Tokens of a litmus test after its header.
 
 use crate::Error;
 

@@ -1,4 +1,4 @@
-//! The initial state: locations, other names of them, and registers.
+//! Parses the initial state: locations, their aliases, and registers.
 
 use super::lex::Kind;
 use super::{Declared, MOST_BYTES, MOST_LOCATIONS, Parser, type_named};
@@ -165,7 +165,7 @@ impl<'t> Parser<'t> {
                 _ => match type_named(word).or_else(|| if dot { None } else { c_type() }) {
                     Some(ty) => found.ty = Some(ty),
                     None => {
-                        let what = format!("`{word}` is no type and no state space of a location");
+                        let what = format!("`{word}` is neither a type nor a state space of a location");
                         return Err(self.error_at(self.at, what));
                     }
                 },

@@ -71,7 +71,7 @@ fn header(text: &str) -> Result<(String, usize), Error> {
     let line_end = rest.find(['\n', '{']).unwrap_or(rest.len());
     let name = rest[end..line_end].trim().to_owned();
     at += line_end;
-    // Descriptions in quotes, comments, and whatever else stands before the initial state.
+    // Descriptions in quotes, comments, and other text before the initial state.
     while at < text.len() {
         let rest = &text[at..];
         let c = rest.chars().next().unwrap_or(' ');
@@ -225,7 +225,7 @@ impl<'t> Parser<'t> {
         Reg(of.registers.len() - 1)
     }
 
-    /// Gives locations without a type the size that their accesses need, and aliases the size of what they name.
+    /// Determines the size of untyped locations from their accesses, and of aliases from their locations.
     fn set_sizes(&mut self) {
         for index in 0..self.locations.len() {
             let target = self.locations[index].alias;
@@ -295,7 +295,7 @@ impl<'t> Parser<'t> {
         Ok((filter, quantifier, clause))
     }
 
-    /// `locations [x; 0:r1;]`: what herd prints, which changes no verdict.
+    /// `locations [x; 0:r1;]`: herd's output list, which does not affect the verdict.
     fn skip_locations(&mut self) -> Result<(), Error> {
         self.want("[")?;
         while !self.take("]") {

@@ -1,4 +1,4 @@
-//! The table of threads: its head, its rows, and labels.
+//! Parses the table of threads: its head, its rows, and labels.
 
 use super::lex::Kind;
 use super::{MOST_CODE, MOST_THREADS, Parser, thread_number};

@@ -1,6 +1,7 @@
-//! How definedness moves between registers and memory: loads, stores and atomics.
+//! Propagation of undefined bits between registers and memory: loads, stores and atomics.
 //!
-//! Invariant: a load or store of undefined bits is no report; the shadow of memory has a bit for each bit that is stored.
+//! Invariant: a load or store of undefined bits is not reported; the shadow of memory has a bit for each stored
+//! bit.
 
 use super::*;
 use crate::shadow::Reader;

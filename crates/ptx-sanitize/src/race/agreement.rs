@@ -1,8 +1,8 @@
-//! racecheck against the exhaustive checker: on each litmus test without loops the detector finds a race in some interleaving exactly where
-//! the model has one in some execution.
+//! racecheck compared with the exhaustive checker: on each litmus test without loops, the detector finds a race
+//! in some interleaving if and only if the model has one in some execution.
 //!
-//! The threads of a test are interleaved at random, one instruction at a time, on one memory, as the machine does; each interleaving is
-//! told to a detector. What can differ by nature stands in [`STUCK`].
+//! The threads of a test are interleaved at random, one instruction at a time, on one memory, as the machine
+//! does. Each interleaving is reported to a detector. [`STUCK`] lists the tests where the results must differ.
 
 use super::detect::Detector;
 use super::facts::{At, Where};

@@ -1,8 +1,9 @@
 //! Clocks of the lanes of a CTA, its barriers, and its shared memory.
 //!
-//! Lanes of a warp that know the same are kept as one ([`Lanes::Uniform`]); a barrier makes them so again.
+//! Lanes of a warp with equal clocks share one ([`Lanes::Uniform`]); a barrier makes the clocks equal again.
 //!
-//! Invariant: `now` is larger after each operation that others may learn of than before it, so accesses behind it have later times.
+//! Invariant: each operation that others may synchronise with increases `now`, so the accesses after it have
+//! later times.
 
 use super::known::{ASYNC, Known, Thread, Time};
 use super::order::{Gathered, Lane, Record, Who};

@@ -1,14 +1,17 @@
-//! The detector: holds each access against what shadow memory knows of earlier ones.
+//! The detector: compares each access with the earlier accesses in shadow memory.
 //!
-//! Two conflicting accesses of different threads race if neither happens before the other and they are not morally strong (PTX ISA §8.6.1).
-//! "Happens before" is causality order: base causality order as the clocks have it ([`order`](super::order)), or a strong read that has
-//! observed the earlier strong write and itself happens before the later access, or belongs to its thread (§8.8.5).
+//! Two conflicting accesses of different threads race if neither happens before the other and they are not
+//! morally strong (PTX ISA §8.6.1). "Happens before" is causality order: base causality order as represented by
+//! the clocks ([`order`](super::order)), or a strong read that has observed the earlier strong write and that
+//! itself happens before the later access, or belongs to its thread (§8.8.5).
 //!
-//! An earlier access is forgotten when a later one **subsumes** it: everything that would race with the earlier one would race with the
-//! later one. That is so where the earlier one happens before it, and the later one is weak, or no stronger and no wider; and where a
-//! read-modify-write reads a morally strong write that is no weaker than itself.
+//! An earlier access is discarded when a later one **subsumes** it: every access that races with the earlier one
+//! would race with the later one. This holds if the earlier one happens before the later one, and the later one
+//! is weak, or no stronger and no wider; and if a read-modify-write reads a morally strong write that is no
+//! weaker than itself.
 //!
-//! Invariant: a race is reported only if both accesses took place and nothing orders them. Where a bound is reached, accesses are forgotten.
+//! Invariant: a race is reported only if both accesses took place and nothing orders them. When a table is full,
+//! accesses are discarded.
 
 use super::cta::{Arrival, Cta, Lanes, RECENT, Warp, lanes_of};
 use super::facts::{At, Party, Race, Where};

@@ -1,4 +1,4 @@
-//! The detector's input and output: where lanes are, which addresses they access, and the races that were found.
+//! The detector's input and output: positions of lanes, addresses of accesses, and races found.
 
 use super::order::Missing;
 use super::shadow::Mask;

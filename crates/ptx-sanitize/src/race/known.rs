@@ -1,14 +1,16 @@
 //! Vector clocks, compressed by CTA and warp.
 //!
-//! A vector clock says, for each thread, up to which time its accesses happen before what comes next. Here a clock is a map from CTAs to
-//! [`CtaKnown`], in which one entry may stand for a thread, a warp, or the whole CTA. The map of other CTAs is a persistent radix tree:
-//! a clock that differs from another in one CTA shares all other branches with it, and joining the two looks only at branches that differ.
-//! So the clocks of a look-back scan over many CTAs cost a path each, and no clock has an entry for every thread of a grid.
+//! A vector clock maps each thread to the time up to which its accesses happen before the next operation. Here a
+//! clock is a map from CTAs to [`CtaKnown`], in which one entry may stand for a thread, a warp, or the whole CTA.
+//! The map of other CTAs is a persistent radix tree: two clocks that differ in one CTA share all other branches,
+//! and a join visits only branches that differ. So each clock of a look-back scan over many CTAs costs one path,
+//! and no clock has an entry for every thread of a grid.
 //!
-//! Time counts up separately in each CTA. An asynchronous copy (`cp.async`) counts as a thread of its own, with the number of the thread
-//! that issued it plus [`ASYNC`], because its accesses are not ordered with those of that thread until it waits for them.
+//! Each CTA counts its own time. An asynchronous copy (`cp.async`) counts as a separate thread, with the number
+//! of the issuing thread plus [`ASYNC`], because its accesses are not ordered with those of that thread until it
+//! waits for them.
 //!
-//! Invariant: joining never forgets; an entry says no more than what synchronisation has established.
+//! Invariant: a join never removes an entry; an entry contains no more than synchronisation has established.
 
 use std::sync::Arc;
 

@@ -1,16 +1,18 @@
-//! What synchronisation establishes: the causality order of PTX ISA chapter 8, as vector clocks of lanes.
+//! The causality order of PTX ISA chapter 8, as vector clocks of lanes.
 //!
-//! * A **fence** takes in what the lane's strong reads have observed since, and stamps the lane's clock: a later strong write carries that
-//!   stamp (release pattern "fence; strong write"; acquire pattern "strong read; fence").
-//! * A **release** operation stamps the clock by itself, also for later strong writes of the lane to the same location. An **acquire**
-//!   operation takes in at once what it observes, and what strong reads of the same location have observed before.
-//! * The stamps that a write carries are kept beside its location in a [`Record`]. A read-modify-write that is morally strong with the last
-//!   writer adds its own stamps (release sequence); any other write replaces them.
-//! * Stamps are kept twice: for threads of the writer's CTA, where any scope is wide enough, and for all threads, where both ends need the
-//!   scope `.gpu` or wider. `.cluster` counts as `.gpu`.
+//! * A **fence** joins the clocks that the lane's strong reads have observed since the last one into the lane's
+//!   clock, and makes a stamp of it. Later strong writes carry the stamp (release pattern "fence; strong write";
+//!   acquire pattern "strong read; fence").
+//! * A **release** operation itself makes a stamp, also for later strong writes of the lane to the same location.
+//!   An **acquire** operation immediately joins what it observes, and what strong reads of the same location have
+//!   observed before.
+//! * The stamps that a write carries are stored with its location in a [`Record`]. A read-modify-write that is
+//!   morally strong with the last writer adds its own stamps (release sequence); any other write replaces them.
+//! * Each stamp is stored twice: for threads of the writer's CTA, where any scope is wide enough, and for all
+//!   threads, where both operations need the scope `.gpu` or wider. `.cluster` counts as `.gpu`.
 //!
-//! Invariant: a lane's clock holds at least what chapter 8 orders before its next operation. Where a table here is full, lanes learn more
-//! than they should, so that a race may be missed and none is made up.
+//! Invariant: a lane's clock contains at least what chapter 8 orders before its next operation. When a table is
+//! full, clocks contain more than that, so a race may be missed, but no false race is reported.
 
 use super::known::{ASYNC, CtaKnown, Known, NO_CTA, Thread, Time};
 

@@ -1,4 +1,4 @@
-//! The detector by itself: small programs as calls, with verdicts from chapter 8 of the manual.
+//! The detector alone: small programs as sequences of calls, with verdicts from chapter 8 of the manual.
 
 use super::detect::Detector;
 use super::facts::{At, Where};

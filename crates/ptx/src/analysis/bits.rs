@@ -19,7 +19,7 @@ impl BitSet {
         self.words.get(i / 64).is_some_and(|w| w >> (i % 64) & 1 == 1)
     }
 
-    /// Puts `i` in; whether it was not there.
+    /// Adds `i`. Returns whether it was absent.
     ///
     /// # Panics
     /// If `i` is far beyond the length.
@@ -29,7 +29,7 @@ impl BitSet {
         new
     }
 
-    /// Takes `i` out.
+    /// Removes `i`.
     ///
     /// # Panics
     /// If `i` is far beyond the length.
@@ -37,7 +37,7 @@ impl BitSet {
         self.words[i / 64] &= !(1 << (i % 64));
     }
 
-    /// Adds all of `other`; whether that changed anything.
+    /// Adds all of `other`. Returns whether the set changed.
     pub fn union(&mut self, other: &BitSet) -> bool {
         let mut changed = false;
         for (a, b) in self.words.iter_mut().zip(&other.words) {
@@ -47,7 +47,7 @@ impl BitSet {
         changed
     }
 
-    /// Adds all that is in `other` but not in `except`; whether that changed anything.
+    /// Adds all elements of `other` that are not in `except`. Returns whether the set changed.
     pub fn union_except(&mut self, other: &BitSet, except: &BitSet) -> bool {
         let mut changed = false;
         for ((a, b), c) in self.words.iter_mut().zip(&other.words).zip(&except.words) {

@@ -1,11 +1,12 @@
-//! Which functions a kernel may come to, and what that says of it.
+//! The functions that a kernel can reach.
 //!
-//! Invariant: a function that a launch of the kernel can execute is among [`reachable`].
+//! Invariant: every function that a launch of the kernel can execute is in [`reachable`].
 
 use crate::check::module::FuncId;
 use crate::ir::{Callee, Program, Src, Terminator};
 
-/// Functions with a body that the kernel can reach: itself, what it calls, and what an indirect call may reach.
+/// Functions with a body that the kernel can reach: itself, its callees, and the possible targets of indirect
+/// calls.
 pub fn reachable(program: &Program, kernel: FuncId) -> Vec<FuncId> {
     let mut seen = vec![false; program.functions.len()];
     let mut found = Vec::new();
@@ -31,7 +32,8 @@ pub fn reachable(program: &Program, kernel: FuncId) -> Vec<FuncId> {
     found
 }
 
-/// Whether a launch of the kernel may read a clock of its warps: the kernel itself, or a function that it can reach. PTX ISA §10.16 and on.
+/// Whether a launch of the kernel may read a clock, in the kernel or in a function that it can reach. PTX ISA
+/// §10.16 ff.
 pub fn reads_clocks(program: &Program, kernel: FuncId) -> bool {
     let functions = reachable(program, kernel);
     let functions = functions.iter().filter_map(|id| program.functions.get(id.0 as usize));

@@ -1,7 +1,7 @@
 //! The control-flow graph of a function, and its loops as ranges of blocks.
 //!
-//! Invariant: node `i` is block `i`; edges are those of the terminators, in their order. A call goes on behind itself: what the
-//! callee does is not in the graph.
+//! Invariant: node `i` is block `i`; edges are those of the terminators, in their order. A call has an edge
+//! to the next block; the callee is not in the graph.
 
 use crate::ir::Function;
 use crate::ir::graph::{DepthFirst, Graph, NONE};
@@ -23,18 +23,18 @@ pub struct Loop {
     pub header: usize,
     /// Its last block.
     pub last: usize,
-    /// Index of the loop around it.
+    /// Index of the enclosing loop.
     pub outer: Option<usize>,
-    /// 1 for a loop that no other contains.
+    /// Nesting depth, from 1.
     pub depth: usize,
-    /// Whether control can enter it elsewhere than at its header.
+    /// Whether the loop has another entry than its header.
     pub irreducible: bool,
 }
 
 /// The loops of a function.
 #[derive(Clone, Debug)]
 pub struct Loops {
-    /// All loops, by ascending header: a loop comes after those around it.
+    /// All loops, by ascending header, so that outer loops come first.
     pub loops: Vec<Loop>,
     /// For each block the index of the innermost loop that contains it.
     pub innermost: Vec<Option<usize>>,
@@ -48,7 +48,7 @@ impl Loop {
 }
 
 impl Loops {
-    /// Finds the loops of a graph whose nodes are in the order of rule 1.
+    /// Finds the loops of a graph whose nodes are ordered by rule 1.
     pub fn new(graph: &Graph) -> Self {
         let forest = LoopForest::new(graph, &DepthFirst::new(graph));
         let mut found = Self { loops: Vec::new(), innermost: vec![None; graph.len()] };
@@ -64,7 +64,8 @@ impl Loops {
                 found.loops.push(Loop { header: v, last: v, outer, depth, irreducible });
             }
         }
-        // Inner loops come after outer ones, so going backwards each is complete before its outer loop takes it in.
+        // Backwards, because inner loops come after outer ones: each is complete before its outer loop
+        // includes it.
         for v in 0..graph.len() {
             if let Some(inner) = found.innermost[v] {
                 found.loops[inner].last = found.loops[inner].last.max(v);
@@ -91,7 +92,7 @@ pub(crate) mod tests {
     use crate::ir::graph::random;
     use crate::ir::order::block_order;
 
-    /// The graph with its nodes renumbered by the block order.
+    /// The graph with nodes renumbered in block order.
     pub(crate) fn ordered(graph: &Graph) -> Graph {
         let order = block_order(graph);
         let mut number = vec![0; graph.len()];

@@ -1,6 +1,7 @@
-//! Where each register is written and read.
+//! Definitions and uses of registers.
 //!
-//! Invariant: registers are numbered through all classes ([`Registers`]), so that one set of bits holds any of them.
+//! Invariant: registers of all classes have one numbering ([`Registers`]), so that a bit set can hold any of
+//! them.
 
 use crate::ir::{Function, Inst, Reg, RegClass, RegCounts};
 
@@ -64,9 +65,9 @@ pub struct Place {
 pub struct DefUse {
     /// The numbers of the registers.
     pub registers: Registers,
-    /// By register number: where it is written, in the order of the program. Parameters in registers are not listed.
+    /// By register number: its definitions, in program order, without parameters.
     pub defs: Vec<Vec<Place>>,
-    /// By register number: where it is read, in the order of the program; one place for each mention.
+    /// By register number: its uses, in program order; one place per mention.
     pub uses: Vec<Vec<Place>>,
 }
 

@@ -1,13 +1,13 @@
 //! Dominators, post-dominators and dominance frontiers.
 //!
-//! Invariant: `a` dominates `b` exactly where every path from the entry to `b` passes `a`; `a` post-dominates `b` exactly
-//! where every path from `b` to an end passes `a`. Nodes that the entry does not reach dominate nothing and are
-//! dominated by nothing. Found by Lengauer and Tarjan ("A fast algorithm for finding dominators in a flowgraph", TOPLAS
-//! 1979, the simple version), without recursion, in `O(edges log nodes)`.
+//! Invariant: `a` dominates `b` if and only if every path from the entry to `b` contains `a`; `a`
+//! post-dominates `b` if and only if every path from `b` to an end contains `a`. Unreachable nodes dominate
+//! nothing and are not dominated. The algorithm is that of Lengauer and Tarjan ("A fast algorithm for finding
+//! dominators in a flowgraph", TOPLAS 1979, the simple version), without recursion, in `O(edges log nodes)`.
 //!
-//! Endless loops have no end to post-dominate towards. Each set of nodes from which no end can be reached is given one: an
-//! edge from its last node (in the block order the last latch of the endless loop) to the common end. So every node has
-//! a post-dominator, and the answer for nodes that do reach an end is the usual one wherever no endless loop is in reach.
+//! Endless loops have no end. Each set of nodes that reaches no end gets one: an edge from its last node (in
+//! block order, the last latch of the endless loop) to the common end. So every node has a post-dominator.
+//! For a node that can reach no endless loop it is the usual one.
 
 use crate::ir::graph::{DepthFirst, Graph, NONE, Tree};
 
@@ -20,12 +20,12 @@ pub struct Dominators {
 }
 
 impl Dominators {
-    /// Finds the dominators of what is reachable from node 0.
+    /// Computes the dominators of the nodes that are reachable from node 0.
     pub fn new(graph: &Graph) -> Self {
         let walk = DepthFirst::new(graph);
         let idom = lengauer_tarjan(graph, &walk);
         let parents = idom.iter().map(|&d| if d == NONE { 0 } else { d }).collect();
-        // A dominator is an ancestor in the depth-first tree, so preorder lists it first.
+        // A dominator is an ancestor in the depth-first tree, so it precedes the node in preorder.
         let tree = if graph.is_empty() {
             Tree::new(vec![0], 0, std::iter::empty())
         } else {
@@ -34,24 +34,24 @@ impl Dominators {
         Self { reached: (0..graph.len()).map(|v| walk.reached(v)).collect(), idom, tree }
     }
 
-    /// The immediate dominator; `None` for the entry and for what is unreachable.
+    /// The immediate dominator; `None` for the entry and for unreachable nodes.
     pub fn immediate(&self, v: usize) -> Option<usize> {
         Some(self.idom[v]).filter(|&d| d != NONE)
     }
 
-    /// Whether `a` dominates `b` (each reachable node dominates itself).
+    /// Whether `a` dominates `b`. Each reachable node dominates itself.
     pub fn dominates(&self, a: usize, b: usize) -> bool {
         self.reached[a] && self.reached[b] && self.tree.is_ancestor(a, b)
     }
 
-    /// The lowest node that dominates both.
+    /// The lowest common dominator of both.
     pub fn common(&self, a: usize, b: usize) -> Option<usize> {
         (self.reached[a] && self.reached[b]).then(|| self.tree.common_ancestor(a, b))
     }
 
-    /// The dominance frontier of every node: where its dominance ends. Ascending, without repetition.
+    /// The dominance frontiers of all nodes, ascending, without duplicates.
     ///
-    /// Its size can be quadratic in the number of nodes.
+    /// Their size can be quadratic in the number of nodes.
     pub fn frontiers(&self, graph: &Graph) -> Vec<Vec<usize>> {
         let mut frontiers = vec![Vec::new(); graph.len()];
         for v in (0..graph.len()).filter(|&v| self.reached[v]) {
@@ -80,22 +80,23 @@ pub struct PostDominators {
 }
 
 impl PostDominators {
-    /// Finds the post-dominators. Nodes without successors are ends; see the module doc for endless loops.
+    /// Computes the post-dominators. Nodes without successors are ends; see the module documentation for
+    /// endless loops.
     pub fn new(graph: &Graph) -> Self {
         Self { reversed: Dominators::new(&reverse(graph)) }
     }
 
-    /// The immediate post-dominator; `None` where it is the common end.
+    /// The immediate post-dominator; `None` if it is the common end.
     pub fn immediate(&self, v: usize) -> Option<usize> {
         self.reversed.immediate(v + 1).and_then(|p| p.checked_sub(1))
     }
 
-    /// Whether `a` post-dominates `b` (each node post-dominates itself).
+    /// Whether `a` post-dominates `b`. Each node post-dominates itself.
     pub fn dominates(&self, a: usize, b: usize) -> bool {
         self.reversed.dominates(a + 1, b + 1)
     }
 
-    /// The nodes on whose choice each node depends: its post-dominance frontier.
+    /// The post-dominance frontier of each node: the nodes on whose branches it depends.
     pub fn frontiers(&self, graph: &Graph) -> Vec<Vec<usize>> {
         let mut frontiers = self.reversed.frontiers(&reverse(graph));
         frontiers.remove(0);
@@ -133,9 +134,9 @@ fn reverse(graph: &Graph) -> Graph {
     Graph::new(graph.len() + 1, &edges)
 }
 
-/// Immediate dominators, [`NONE`] for the entry and for what is unreachable.
+/// Immediate dominators; [`NONE`] for the entry and unreachable nodes.
 fn lengauer_tarjan(graph: &Graph, walk: &DepthFirst) -> Vec<usize> {
-    // Within this function nodes are preorder numbers.
+    // In this function nodes are preorder numbers.
     let n = walk.preorder.len();
     let mut semi: Vec<usize> = (0..n).collect();
     let mut idom = vec![0; n];
@@ -200,7 +201,7 @@ mod tests {
     use super::*;
     use crate::ir::graph::random;
 
-    /// Whether some path from `from` reaches one of `to` without passing `without`.
+    /// Whether some path from `from` reaches one of `to` without `without`.
     fn path(graph: &Graph, from: usize, to: &[usize], without: usize) -> bool {
         let mut seen = vec![false; graph.len()];
         let mut work = vec![from];
@@ -234,7 +235,7 @@ mod tests {
                         proper.push(a);
                     }
                 }
-                // The immediate one is the proper dominator that all other proper dominators dominate.
+                // The immediate dominator is dominated by all other proper dominators.
                 let immediate = proper
                     .iter()
                     .copied()

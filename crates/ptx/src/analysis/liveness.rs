@@ -1,9 +1,9 @@
-//! Liveness: which registers may still be read.
+//! Liveness of registers.
 //!
-//! Invariant: a register is live at a place exactly where some path from there reads it before it is written without a guard. A
-//! guarded write does not end a life, since lanes where the guard is false keep the old value; nor does a write by a
-//! [`Dst::Video`](crate::ir::Dst::Video), which names all it keeps as a source. Paths are those of the control-flow graph; whether they can be taken is
-//! not asked.
+//! Invariant: a register is live at a place if and only if some path from there reads it before an unguarded
+//! write. A guarded write does not end the lifetime, because lanes whose guard is false keep the old value;
+//! nor does a write by a [`Dst::Video`](crate::ir::Dst::Video), which has the kept bytes as a source. All
+//! paths of the control-flow graph count.
 //!
 //! Cost: `O(blocks * registers / 64)` memory, usually a few passes over the blocks.
 
@@ -12,7 +12,7 @@ use super::def_use::Registers;
 use crate::ir::graph::{DepthFirst, Graph};
 use crate::ir::{Function, Inst, Terminator};
 
-/// What a block reads and writes, for the backward data-flow problem.
+/// Reads and writes of a block, for the backward data-flow problem.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Effect {
     /// Read before any unconditional write in the block.
@@ -21,14 +21,14 @@ pub struct Effect {
     pub writes: BitSet,
 }
 
-/// Live registers at the borders of blocks.
+/// Live registers at block boundaries.
 #[derive(Clone, Debug)]
 pub struct Liveness {
     /// The numbers of the registers in the sets.
     pub registers: Registers,
     /// By block: live at its start.
     pub live_in: Vec<BitSet>,
-    /// By block: live at its end, behind the terminator.
+    /// By block: live at its end, after the terminator.
     pub live_out: Vec<BitSet>,
 }
 
@@ -88,7 +88,8 @@ fn term_backward(registers: Registers, term: &Terminator, effect: &mut Effect) {
     });
 }
 
-/// The least sets with `in = reads + (out - writes)` and `out` the union of the successors' `in`: `(in, out)` by node.
+/// The least solution of `in = reads + (out - writes)`, with `out` the union of the successors' `in`: `(in,
+/// out)` by node.
 pub fn solve(graph: &Graph, effects: &[Effect], len: usize) -> (Vec<BitSet>, Vec<BitSet>) {
     let mut live_in: Vec<BitSet> = effects.iter().map(|e| e.reads.clone()).collect();
     let mut live_out = vec![BitSet::new(len); graph.len()];
@@ -118,7 +119,7 @@ mod tests {
     use super::*;
     use crate::ir::graph::random::{self, Rng};
 
-    /// Whether some path from `v` reads `r` before writing it. Every path is walked, up to a repeated node.
+    /// Whether some path from `v` reads `r` before writing it. Walks every path up to a repeated node.
     fn read_ahead(graph: &Graph, effects: &[Effect], v: usize, r: usize, path: &mut Vec<usize>) -> bool {
         if effects[v].reads.contains(r) {
             return true;

@@ -1,7 +1,7 @@
-//! Addresses: `[base+offset]` and `a[index]`, and the state space that an access says. PTX ISA §6.4.1, §5.1.
+//! Addresses: `[base+offset]` and `a[index]`, and the state space of an access. PTX ISA §6.4.1, §5.1.
 //!
-//! Invariant: the base of a checked address lies in the state space of the access; where the access is generic and names
-//! a variable, the variable's own space is meant (ptxas reads it so). Offsets are 32 bits, sign-extended.
+//! Invariant: the base of a checked address lies in the state space of the access. A generic access that
+//! names a variable has the variable's own space, as in ptxas. Offsets are 32 bits, sign-extended.
 
 use super::body::BodyChecker;
 use super::constexpr;
@@ -17,7 +17,7 @@ use crate::syntax::tree::{self, Name, Reference};
 
 impl BodyChecker<'_, '_> {
     /// An address in brackets.
-    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
+    #[allow(clippy::wildcard_enum_match_arm, reason = "kinds that are not listed are refused")]
     pub(super) fn address(
         &mut self,
         site: &Site<'_>,
@@ -40,7 +40,7 @@ impl BodyChecker<'_, '_> {
                 (base, index, offset, array.span)
             }
             _ => {
-                self.wrong_kind(written.span, "an address in brackets must stand here");
+                self.wrong_kind(written.span, "expected an address in brackets");
                 return None;
             }
         };
@@ -57,7 +57,7 @@ impl BodyChecker<'_, '_> {
         Some(Operand::Address(Address { base, index, offset }))
     }
 
-    /// `.unified` behind an address: a hint that `ld` takes.
+    /// `.unified` after an address: a hint of `ld`.
     fn unified(&mut self, site: &Site<'_>, address: &tree::Address) {
         let Some(span) = address.unified else { return };
         let op = site.found.row.row().op;
@@ -68,7 +68,7 @@ impl BodyChecker<'_, '_> {
         }
     }
 
-    /// Base and offset of what stands in brackets, and the place of the base.
+    /// Base and offset of the expression in brackets, and the place of the base.
     fn sum(&mut self, address: &tree::Address) -> Option<(AddressBase, i64, Span)> {
         let text = self.checker.text;
         let offset = match &address.offset {
@@ -78,8 +78,9 @@ impl BodyChecker<'_, '_> {
                     constexpr::Value::Const(value) => value,
                     constexpr::Value::Symbol(symbol) => {
                         let name = symbol.name.span.text(text);
-                        let message =
-                            format!("`{name}` is no constant, and only constants can be added to an address");
+                        let message = format!(
+                            "`{name}` is not a constant, and only constants can be added to an address"
+                        );
                         self.bad_address(symbol.name.span, &message, "`add.u64` first");
                         return None;
                     }
@@ -136,8 +137,8 @@ impl BodyChecker<'_, '_> {
         }
     }
 
-    /// What an offset is added to.
-    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
+    /// The base to which an offset is added.
+    #[allow(clippy::wildcard_enum_match_arm, reason = "kinds that are not listed are refused")]
     fn base(&mut self, reference: &Reference) -> Option<AddressBase> {
         let text = self.checker.text;
         let name = reference.span.text(text);
@@ -165,7 +166,7 @@ impl BodyChecker<'_, '_> {
                 let integer = matches!(ty.kind(), TyKind::Bits | TyKind::Unsigned | TyKind::Signed);
                 if vector > 1 {
                     let message =
-                        format!("`{name}` is a vector of {vector} elements, which holds no address");
+                        format!("`{name}` is a vector of {vector} elements, which cannot hold an address");
                     self.checker.report.push(
                         Diagnostic::new(Code::BadVector, reference.span, message).with_section("6.4.1"),
                     );
@@ -183,7 +184,7 @@ impl BodyChecker<'_, '_> {
                         Diagnostic::new(
                             Code::WrongOperandType,
                             reference.span,
-                            format!("`{name}` has type `.{}`, which holds no address", ty.name()),
+                            format!("`{name}` has type `.{}`, which cannot hold an address", ty.name()),
                         )
                         .with_help(format!("a `.{}` register", wanted.name()))
                         .with_section("6.4.1"),
@@ -210,7 +211,7 @@ impl BodyChecker<'_, '_> {
     }
 
     /// `a[4]`: the element with that number; `a[r]`, `a[r+4]`: the byte at that offset (A32).
-    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
+    #[allow(clippy::wildcard_enum_match_arm, reason = "kinds that are not listed are refused")]
     pub(super) fn indexed(
         &mut self,
         array: &Name,
@@ -243,7 +244,7 @@ impl BodyChecker<'_, '_> {
                 let place = reference.span.text(text);
                 self.bad_address(
                     span,
-                    &format!("`{place}` is no register"),
+                    &format!("`{place}` is not a register"),
                     "`array[4]` or `array[register]`",
                 );
                 return None;
@@ -282,7 +283,7 @@ impl BodyChecker<'_, '_> {
         Some(())
     }
 
-    /// Whether an access of that space may name a variable.
+    /// Checks whether an access of that space may name a variable.
     fn variable_space(&mut self, site: &Site<'_>, id: VarId, space: Space, span: Span) -> Option<()> {
         let variable = &self.checker.variables[id.0 as usize];
         let (have, ty) = (variable.space, variable.ty);
@@ -319,7 +320,7 @@ impl BodyChecker<'_, '_> {
                 Diagnostic::new(
                     Code::NonStandard,
                     span,
-                    format!("`{name}` is in `.{}`, and its name is no generic address", have.name()),
+                    format!("`{name}` is in `.{}`, and its name is not a generic address", have.name()),
                 )
                 .with_label(format!("read as an access to `.{}`", have.name()))
                 .with_help(format!("`.{}`, or `cvta.{0}` and a register", have.name()))
@@ -330,14 +331,14 @@ impl BodyChecker<'_, '_> {
         self.wrong_space(span, have, space)
     }
 
-    /// §9.7.12.4: atomic operations know `.global` and `.shared`, also where the address is generic.
+    /// §9.7.12.4: atomic operations are defined for `.global` and `.shared`, also through generic addresses.
     fn atomic_space(&mut self, site: &Site<'_>, have: Space, span: Span) -> Option<()> {
         let atomic = matches!(site.found.row.row().op, Op::Atom | Op::Red);
         if !atomic || matches!(have, Space::Global | Space::Shared) {
             return Some(());
         }
         let name = span.text(self.checker.text);
-        let message = format!("`{name}` is in `.{}`, where nothing is atomic", have.name());
+        let message = format!("`{name}` is in `.{}`, which has no atomic operations", have.name());
         self.checker.report.push(
             Diagnostic::new(Code::WrongStateSpace, span, message)
                 .with_help("a variable in `.global` or `.shared`")
@@ -355,7 +356,7 @@ impl BodyChecker<'_, '_> {
                 span,
                 match space {
                     Space::Generic => {
-                        format!("`{name}` is in `.{}`, and its name is no generic address", have.name())
+                        format!("`{name}` is in `.{}`, and its name is not a generic address", have.name())
                     }
                     _ => format!(
                         "`{name}` is in `.{}`, but the instruction accesses `.{}`",
@@ -370,7 +371,7 @@ impl BodyChecker<'_, '_> {
         None
     }
 
-    /// Whether an access may name a `.local` or `.param` variable. PTX ISA §5.1.6.
+    /// Checks whether an access may name a `.local` or `.param` variable. PTX ISA §5.1.6.
     fn local_space(&mut self, site: &Site<'_>, id: LocalId, space: Space, span: Span) -> Option<()> {
         let local = self.local(id);
         let (role, have, ty) = (local.role, local.space, local.ty);
@@ -397,7 +398,7 @@ impl BodyChecker<'_, '_> {
                 Diagnostic::new(
                     Code::NonStandard,
                     span,
-                    format!("`{name}` is in `.local`, and its name is no generic address"),
+                    format!("`{name}` is in `.local`, and its name is not a generic address"),
                 )
                 .with_label("read as an access to `.local`")
                 .with_section("6.4.1.1"),

@@ -1,7 +1,7 @@
 //! Bodies: scopes, labels, declarations and statements. PTX ISA §4.3, §4.4, §5.1, §11.3.
 //!
-//! Invariant: every statement of the text is in the [`Body`] in order, blocks flattened; labels are known before the
-//! statements of their block are checked, everything else from its declaration on.
+//! Invariant: every statement of the text is in the [`Body`] in order, with blocks flattened. Labels are
+//! known before the statements of their block are checked, other names from their declaration on.
 
 use super::checker::Checker;
 use super::constexpr;
@@ -32,15 +32,15 @@ pub(super) struct BodyChecker<'c, 'a> {
     pub(super) body: Body,
     pub(super) signature: Signature,
     pub(super) sequence: Sequence,
-    /// Textures and samplers that the body names.
+    /// Textures and samplers that the body uses.
     pub(super) opaque: Vec<(Ty, AddressBase)>,
-    /// Arrays of functions that calls name, with their lists of targets.
+    /// Arrays of functions used in calls, with their lists of targets.
     pub(super) tables: HashMap<VarId, u32>,
-    /// What the instruction at hand has been found to have in place of what it needs, and which finding says so.
+    /// For the current instruction: expected type, found type, and the diagnostic that reports the mismatch.
     pub(super) mistyped: Vec<(Ty, Ty, usize)>,
-    /// Which finding says that the instruction at hand needs a vector.
+    /// The diagnostic which reports that the current instruction needs a vector.
     pub(super) no_vector: Option<usize>,
-    /// Where the operands of an instruction and their outlines are collected.
+    /// Reusable lists for the operands of an instruction and their shapes.
     pub(super) lists: (Vec<Written<'static>>, Vec<OperandShape>),
     /// Registers and variables of module scope that this body uses.
     module_registers: HashMap<u32, RegisterId>,
@@ -77,7 +77,7 @@ impl<'c, 'a> BodyChecker<'c, 'a> {
         self.body.end = end;
         let sequence = std::mem::take(&mut self.sequence);
         sequence.report(&self.body, &mut self.checker.report);
-        // After an error, what would read a register may be missing.
+        // After an error, an instruction that reads a register may be missing.
         if self.checker.report.errors() == 0 {
             super::suspicion::unused_results(&self.body, &mut self.checker.report);
         }
@@ -85,9 +85,9 @@ impl<'c, 'a> BodyChecker<'c, 'a> {
         (self.signature, self.body)
     }
 
-    /// Reads and checks the body that comes next, in the scope that is open; gives the signature (with the parameters that old kernels
-    /// declare in their bodies) and the body. Each statement is checked as soon as it has been read, so that there is never a tree of
-    /// the whole body.
+    /// Parses and checks the next body in the current scope. Returns the signature (with the parameters that
+    /// old kernels declare in their bodies) and the body. Each statement is checked as soon as it is parsed,
+    /// so that no tree of the whole body is needed.
     pub(super) fn check(mut self, parser: &mut Parser<'_>) -> (Signature, Body) {
         let labels = parser.labels_ahead();
         let outermost = self.checker.scopes.depth();
@@ -115,7 +115,7 @@ impl<'c, 'a> BodyChecker<'c, 'a> {
 
     fn statement(&mut self, statement: &tree::Statement) {
         match statement {
-            // The parser gives a block in pieces, and instructions have been seen to.
+            // The parser returns a block in parts, and instructions are handled above.
             tree::Statement::Block(_) | tree::Statement::Instruction(_) => {}
             tree::Statement::Label(name) => self.label(*name),
             tree::Statement::Variable(variable) => self.variable(variable),
@@ -132,7 +132,7 @@ impl<'c, 'a> BodyChecker<'c, 'a> {
         }
     }
 
-    /// Declares the labels of the block whose `{` stands there, so that branches may go forward.
+    /// Declares the labels of the block whose `{` is at `brace`, so that branches can go forward.
     fn labels_of(&mut self, labels: &[(u32, Name)], brace: u32) {
         let first = labels.partition_point(|(block, _)| *block < brace);
         for (_, name) in labels[first..].iter().take_while(|(block, _)| *block == brace) {
@@ -230,12 +230,13 @@ impl<'c, 'a> BodyChecker<'c, 'a> {
         self.checker.locals(variable, self.function, new);
     }
 
-    /// What a name stands for; `None` where there is nothing more to say.
+    /// The meaning of a name; `None` after a diagnostic.
     pub(super) fn resolve(&mut self, name: Name) -> Option<Entity> {
         self.resolve_as(name, Wanted::Value)
     }
 
-    /// The same where only some things may stand: a name that is not declared is compared with the names of these.
+    /// As [`Self::resolve`], where only some kinds of names are allowed: suggestions for an undeclared name
+    /// are of these kinds.
     pub(super) fn resolve_as(&mut self, name: Name, wanted: Wanted) -> Option<Entity> {
         let text = name.text(self.checker.text);
         match self.checker.scopes.find(text) {
@@ -260,7 +261,7 @@ impl<'c, 'a> BodyChecker<'c, 'a> {
         }
     }
 
-    /// Type and lanes of the register that a name names, if it names one of this body; says nothing.
+    /// Type and vector size of the register of this body with that name, without diagnostics.
     #[allow(clippy::wildcard_enum_match_arm, reason = "nothing else is a register of the body")]
     pub(super) fn register_type(&self, reference: &Reference) -> Option<(Ty, u8)> {
         match self.checker.scopes.find(reference.name.text(self.checker.text))? {
@@ -273,7 +274,7 @@ impl<'c, 'a> BodyChecker<'c, 'a> {
         }
     }
 
-    /// A register of module scope becomes one of the body.
+    /// Adds a register of module scope to the registers of the body.
     fn module_register(&mut self, index: u32) -> Option<Entity> {
         if let Some(id) = self.module_registers.get(&index) {
             return Some(Entity::Register(*id));
@@ -297,7 +298,7 @@ impl<'c, 'a> BodyChecker<'c, 'a> {
         Some(Entity::Local(id))
     }
 
-    /// Numbers what is of module scope last.
+    /// Moves entities of module scope to the end of their lists.
     fn order_shared(&mut self) {
         if self.module_registers.is_empty() && self.module_locals.is_empty() {
             return;
@@ -333,7 +334,7 @@ impl<'c, 'a> BodyChecker<'c, 'a> {
         }
     }
 
-    /// The register of an entity, if it is one.
+    /// A register of the body.
     pub(super) fn register(&self, id: RegisterId) -> &Register {
         &self.body.registers[id.0 as usize]
     }
@@ -454,7 +455,7 @@ impl<'c, 'a> BodyChecker<'c, 'a> {
                 Diagnostic::new(
                     Code::NotPortable,
                     targets.label.span,
-                    "`.branchtargets` is legal, but ptxas takes it from PTX 6.0 on",
+                    "`.branchtargets` is legal, but ptxas accepts it from PTX 6.0 on",
                 )
                 .with_section("11.3.1"),
             );
@@ -486,7 +487,7 @@ impl<'c, 'a> BodyChecker<'c, 'a> {
                 continue;
             }
             for index in 0..number {
-                // The first label that is missing ends the list.
+                // The first missing label ends the list.
                 let Some(id) = find_label(checker, &format!("{text}{index}"), target.span) else { break };
                 list.push(id);
             }
@@ -501,7 +502,7 @@ impl<'c, 'a> BodyChecker<'c, 'a> {
     }
 }
 
-/// The label of that name; says where there is none.
+/// The label with that name; a missing label is reported.
 fn find_label(checker: &mut Checker<'_>, text: &str, span: Span) -> Option<LabelId> {
     match checker.scopes.find(text) {
         Some(Found::Entity(Entity::Label(id), _)) => return Some(id),
@@ -524,7 +525,7 @@ fn find_label(checker: &mut Checker<'_>, text: &str, span: Span) -> Option<Label
     None
 }
 
-/// Moves what is to be last to the end of a list, and gives the new number of each.
+/// Moves some elements to the end of a list, and returns the new index of each element.
 fn moved<T>(list: &mut Vec<T>, last: impl Fn(u32) -> bool) -> Vec<u32> {
     let first = (0..list.len() as u32).filter(|id| !last(*id)).count() as u32;
     let (mut front, mut back) = (0, first);

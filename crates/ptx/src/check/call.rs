@@ -1,7 +1,8 @@
 //! Branches and calls: targets, arguments and results. PTX ISA §7.1, §9.7.11.
 //!
-//! Invariant: a checked call has as many arguments and results as its callee's signature (an unsized last parameter may be
-//! left out), each of the type and size of its parameter, in a register, a `.param` variable or a constant.
+//! Invariant: a checked call has as many arguments and results as its callee's signature (an unsized last
+//! parameter may be omitted). Each has the type and size of its parameter, and is a register, a `.param`
+//! variable or a constant.
 
 use super::body::BodyChecker;
 use super::immediate;
@@ -18,17 +19,17 @@ use crate::diag::{Code, Diagnostic};
 use crate::isa::{Dir, OperandForm, Space, Ty, TyKind};
 use crate::syntax::tree::Reference;
 
-/// Whose signature a call must fit.
+/// The signature that a call must match.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Callee {
-    /// A function's; the first of a list of targets, which all have the same.
+    /// That of a function; for a list of targets the first, because all have the same signature.
     Function(FuncId),
     /// A prototype.
     Prototype(ProtoId),
 }
 
 impl BodyChecker<'_, '_> {
-    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
+    #[allow(clippy::wildcard_enum_match_arm, reason = "kinds that are not listed are refused")]
     fn name_of<'t>(&mut self, written: &Written<'t>, what: &str) -> Option<&'t Reference> {
         match &written.kind {
             WrittenKind::Name(reference) if reference.suffix.is_none() => Some(reference),
@@ -41,7 +42,7 @@ impl BodyChecker<'_, '_> {
 
     /// The target of `bra`.
     pub(super) fn branch_label(&mut self, written: &Written<'_>) -> Option<Operand> {
-        let reference = self.name_of(written, "a label must stand here")?;
+        let reference = self.name_of(written, "expected a label")?;
         let text = self.checker.text;
         let name = reference.name.text(text);
         let span = reference.span;
@@ -74,7 +75,7 @@ impl BodyChecker<'_, '_> {
 
     /// The list of `brx.idx`.
     pub(super) fn target_list(&mut self, written: &Written<'_>) -> Option<Operand> {
-        let reference = self.name_of(written, "the label of a `.branchtargets` must stand here")?;
+        let reference = self.name_of(written, "expected the label of a `.branchtargets`")?;
         let name = reference.name.text(self.checker.text);
         let message = match self.checker.scopes.find(name) {
             Some(Found::Entity(Entity::BranchTargets(index), _)) => {
@@ -97,7 +98,7 @@ impl BodyChecker<'_, '_> {
 
     /// The function of a direct call.
     pub(super) fn callee(&mut self, written: &Written<'_>) -> Option<Operand> {
-        let reference = self.name_of(written, "the name of a function must stand here")?;
+        let reference = self.name_of(written, "expected the name of a function")?;
         let text = self.checker.text;
         let name = reference.name.text(text);
         let span = reference.span;
@@ -141,9 +142,9 @@ impl BodyChecker<'_, '_> {
     }
 
     /// The register of an indirect call.
-    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
+    #[allow(clippy::wildcard_enum_match_arm, reason = "kinds that are not listed are refused")]
     pub(super) fn function_pointer(&mut self, written: &Written<'_>) -> Option<Operand> {
-        let what = "a register with the address of a function must stand here";
+        let what = "expected a register with the address of a function";
         let WrittenKind::Name(reference) = &written.kind else { return self.wrong_kind(written.span, what) };
         let text = self.checker.text;
         let name = reference.span.text(text);
@@ -160,7 +161,7 @@ impl BodyChecker<'_, '_> {
                             Code::WrongOperandType,
                             reference.span,
                             format!(
-                                "`{name}` has type `.{}`, which holds no address of a function",
+                                "`{name}` has type `.{}`, which cannot hold the address of a function",
                                 ty.name()
                             ),
                         )
@@ -170,7 +171,8 @@ impl BodyChecker<'_, '_> {
                 }
                 Some(element.map_or(Operand::Register(id), |element| Operand::Element(id, element)))
             }
-            // `call (r), f, (a), proto;` with the name of a function: a direct call in the form of an indirect one.
+            // `call (r), f, (a), proto;` with the name of a function: a direct call in the form of an
+            // indirect one.
             Entity::Func(id) if self.checker.functions[id.0 as usize].kind == FunctionKind::Func => {
                 Some(Operand::Function(id))
             }
@@ -186,7 +188,7 @@ impl BodyChecker<'_, '_> {
 
     /// The last operand of an indirect call: targets or prototype.
     pub(super) fn call_target_list(&mut self, written: &Written<'_>) -> Option<Operand> {
-        let what = "a `.calltargets` list, a `.callprototype`, or an array of functions must stand here";
+        let what = "expected a `.calltargets` list, a `.callprototype`, or an array of functions";
         let reference = self.name_of(written, what)?;
         let text = self.checker.text;
         let name = reference.name.text(text);
@@ -210,7 +212,7 @@ impl BodyChecker<'_, '_> {
         }
     }
 
-    /// A global array of functions as list of targets.
+    /// A global array of functions as a list of targets.
     fn table(&mut self, id: VarId, span: Span) -> Option<Operand> {
         if let Some(index) = self.tables.get(&id) {
             return Some(Operand::CallTargets(*index));
@@ -226,7 +228,7 @@ impl BodyChecker<'_, '_> {
             .collect();
         let list = functions.filter(|list| !list.is_empty());
         let Some(list) = list else {
-            let message = format!("`{}` is no array of functions", variable.name);
+            let message = format!("`{}` is not an array of functions", variable.name);
             return self.wrong_kind(span, &message);
         };
         let all = &self.checker.functions;
@@ -245,16 +247,16 @@ impl BodyChecker<'_, '_> {
         Some(Operand::CallTargets(index))
     }
 
-    /// Arguments or results, each taken for what it is; [`Self::call_signature`] compares them with the callee.
+    /// Arguments or results, checked by themselves; [`Self::call_signature`] compares them with the callee.
     pub(super) fn call_operands(&mut self, form: &OperandForm, written: &Written<'_>) -> Option<Operand> {
         let WrittenKind::List(list) = &written.kind else {
-            return self.wrong_kind(written.span, "a list in parentheses must stand here");
+            return self.wrong_kind(written.span, "expected a list in parentheses");
         };
         let operands: Vec<Option<Operand>> = list.iter().map(|w| self.actual(form.dir, w)).collect();
         operands.into_iter().collect::<Option<Vec<_>>>().map(Operand::Args)
     }
 
-    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
+    #[allow(clippy::wildcard_enum_match_arm, reason = "kinds that are not listed are refused")]
     fn actual(&mut self, dir: Dir, written: &Written<'_>) -> Option<Operand> {
         match &written.kind {
             WrittenKind::Name(reference) => {
@@ -272,20 +274,18 @@ impl BodyChecker<'_, '_> {
                         Some(element.map_or(Operand::Register(id), |element| Operand::Element(id, element)))
                     }
                     Entity::Local(id) if self.local(id).space == Space::Param => Some(Operand::ParamVar(id)),
-                    Entity::Local(_) | Entity::Var(_) => self.wrong_kind(
-                        written.span,
-                        "a register, a `.param` variable or a constant must stand here",
-                    ),
+                    Entity::Local(_) | Entity::Var(_) => self
+                        .wrong_kind(written.span, "expected a register, a `.param` variable or a constant"),
                     other => {
                         let message = format!(
-                            "this is {}; a register, a `.param` variable or a constant must stand here",
+                            "this is {}; expected a register, a `.param` variable or a constant",
                             other.noun()
                         );
                         self.wrong_kind(written.span, &message)
                     }
                 }
             }
-            // Its bits depend on the parameter; `call_signature` fills them in.
+            // Its bits depend on the parameter; `call_signature` sets them.
             WrittenKind::Const(_) if dir == Dir::In => Some(Operand::Imm(0)),
             WrittenKind::Sink if dir == Dir::Out => Some(Operand::Sink),
             WrittenKind::Vector(list) => {
@@ -299,10 +299,8 @@ impl BodyChecker<'_, '_> {
                         let register = element.map_or(Operand::Register(id), |e| Operand::Element(id, e));
                         self.register_sum(register, sum.addend, written.span)
                     }
-                    _ => self.wrong_kind(
-                        written.span,
-                        "a register, a `.param` variable or a constant must stand here",
-                    ),
+                    _ => self
+                        .wrong_kind(written.span, "expected a register, a `.param` variable or a constant"),
                 }
             }
             WrittenKind::Sink
@@ -315,13 +313,13 @@ impl BodyChecker<'_, '_> {
             | WrittenKind::Indexed(..)
             | WrittenKind::Pair(..)
             | WrittenKind::List(_) => {
-                self.wrong_kind(written.span, "a register, a `.param` variable or a constant must stand here")
+                self.wrong_kind(written.span, "expected a register, a `.param` variable or a constant")
             }
         }
     }
 
-    /// Whose signature a checked call must fit.
-    #[allow(clippy::wildcard_enum_match_arm, reason = "no other operand says it")]
+    /// The signature that a checked call must match.
+    #[allow(clippy::wildcard_enum_match_arm, reason = "no other operand determines the signature")]
     pub(super) fn callee_of(&self, operands: &[Operand]) -> Option<Callee> {
         let mut found = None;
         for operand in operands {
@@ -338,7 +336,7 @@ impl BodyChecker<'_, '_> {
         found
     }
 
-    /// Takes a signature out, to compare a call with it; [`Self::put_back`] follows.
+    /// Moves a signature out, to compare a call with it; [`Self::put_back`] must follow.
     pub(super) fn take(&mut self, callee: Callee) -> (Signature, Option<Span>) {
         match callee {
             Callee::Function(id) => {
@@ -357,7 +355,7 @@ impl BodyChecker<'_, '_> {
         }
     }
 
-    /// Says that there are too many or too few arguments or results, if so; an unsized last parameter may be left out.
+    /// Reports a wrong number of arguments or results. An unsized last parameter may be omitted.
     pub(super) fn counts(
         &mut self,
         signature: &Signature,
@@ -388,7 +386,7 @@ impl BodyChecker<'_, '_> {
         false
     }
 
-    /// Compares arguments (or results) with parameters, and gives constants their bits. There are as many as there should be.
+    /// Compares arguments or results with parameters, and sets the bits of constants. The counts must match.
     pub(super) fn fit(
         &mut self,
         dir: Dir,
@@ -418,8 +416,9 @@ impl BodyChecker<'_, '_> {
         ok
     }
 
-    /// Whether an argument fits a parameter; the error is what it is, or nothing where that has been said.
-    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
+    /// Whether an argument matches a parameter. The error describes the argument; it is empty after a
+    /// diagnostic.
+    #[allow(clippy::wildcard_enum_match_arm, reason = "kinds that are not listed are refused")]
     fn fit_one(
         &mut self,
         param: &Param,
@@ -470,7 +469,7 @@ impl BodyChecker<'_, '_> {
                 let kind = if param.dims.is_empty() && local.dims.is_empty() {
                     local.vector == param.vector && accepts(param.ty, local.ty, Width::Equal)
                 } else {
-                    // Arrays are bytes: the sizes and alignments count.
+                    // Arrays are bytes: only sizes and alignments matter.
                     size && local.align >= param.align
                 };
                 let role = matches!(
@@ -491,7 +490,7 @@ impl BodyChecker<'_, '_> {
         }
     }
 
-    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
+    #[allow(clippy::wildcard_enum_match_arm, reason = "kinds that are not listed are refused")]
     fn scalar_type(&self, operand: &Operand) -> Option<Ty> {
         match operand {
             Operand::Register(id) | Operand::Element(id, _) => Some(self.register(*id).ty),
@@ -506,7 +505,8 @@ fn counted(have: usize, wanted: usize, what: &str) -> String {
     format!("expected {wanted} {what}{plural}, found {have}")
 }
 
-/// Whether a register of that type can be passed for a parameter: same size, and types that agree.
+/// Whether a register of that type can be passed for a parameter: the sizes are equal and the types are
+/// compatible.
 fn accepts_argument(param: &Param, ty: Ty) -> bool {
     accepts(param.ty, ty, Width::Equal) || accepts(ty, param.ty, Width::Equal)
 }

@@ -1,11 +1,12 @@
-//! Leaves out what most probably follows from another mistake: a name whose declaration could not be read, a label behind a brace
-//! that closes too early, an instruction that is wrong because half of it is missing.
+//! Removes diagnostics that are likely consequences of other mistakes: a name whose declaration has a syntax
+//! error, a label after a brace that closes too early, an instruction of which half is missing.
 //!
-//! The checker knows much of this while it reads ([`Entity::Broken`](super::scope::Entity::Broken)); here is what shows only when all
-//! has been found, or what the place in the text tells better than the tree. It runs only where there are errors, in time linear
-//! in the text.
+//! The checker suppresses many consequences itself ([`Entity::Broken`](super::scope::Entity::Broken)). This
+//! pass handles those that are visible only when all mistakes are known, or from places in the text instead
+//! of the tree. It runs only if there are errors, in time linear in the text.
 //!
-//! Invariant: of what is left out, the cause stays; so something with errors never ends up without any. Warnings stay.
+//! Invariant: the cause of a removed diagnostic is kept, so a text with errors keeps at least one. Warnings
+//! are kept.
 
 use crate::Span;
 use crate::diag::{Code, Diagnostic, Severity};
@@ -13,7 +14,7 @@ use crate::syntax::lexer;
 use crate::syntax::token::{Token, TokenKind};
 use std::collections::{HashMap, HashSet};
 
-/// The findings without those that follow from others; both in the order of the text.
+/// The diagnostics without consequences of others; both lists are in the order of the text.
 pub(super) fn without_consequences(text: &str, found: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let errors = found.iter().filter(|d| d.severity == Severity::Error).count();
     if errors < 2 {
@@ -29,7 +30,7 @@ pub(super) fn without_consequences(text: &str, found: Vec<Diagnostic>) -> Vec<Di
             && crate::spelling::closest(d.span.text(text), [".target"].into_iter()).is_some()
     };
     let target = left.iter().any(misspelt);
-    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed follows from nothing")]
+    #[allow(clippy::wildcard_enum_match_arm, reason = "codes that are not listed are never consequences")]
     let follows = |d: &Diagnostic| match d.code {
         Code::MissingTarget => target,
         Code::Undeclared | Code::UndeclaredFunction => broken.explains(d.span, &statements),
@@ -41,15 +42,15 @@ pub(super) fn without_consequences(text: &str, found: Vec<Diagnostic>) -> Vec<Di
     left.into_iter().filter(|d| d.severity == Severity::Warning || !follows(d)).collect()
 }
 
-/// The tokens of a text, and what stands where.
+/// The tokens of a text, and the places of constructs.
 struct Statements<'a> {
     text: &'a str,
     tokens: Vec<Token>,
     /// The first token of each statement, ascending.
     starts: Vec<usize>,
-    /// Where functions and kernels begin, ascending.
+    /// The starts of functions and kernels, ascending.
     functions: Vec<u32>,
-    /// Where each label is defined, ascending.
+    /// The definitions of each label, ascending.
     labels: HashMap<&'a str, Vec<u32>>,
 }
 
@@ -77,7 +78,7 @@ impl<'a> Statements<'a> {
         Self { text, tokens, starts, functions, labels }
     }
 
-    /// The number of the statement that a place lies in.
+    /// The number of the statement that contains a place.
     fn number(&self, at: u32) -> usize {
         let token = self.tokens.partition_point(|token| token.span.start <= at).saturating_sub(1);
         self.starts.partition_point(|start| *start <= token).saturating_sub(1)
@@ -97,12 +98,12 @@ impl<'a> Statements<'a> {
         token.span.text(self.text)
     }
 
-    /// The number of the function that a place lies in or behind.
+    /// The number of the function that contains or precedes a place.
     fn function(&self, at: u32) -> usize {
         self.functions.partition_point(|start| *start <= at)
     }
 
-    /// Whether the label that is named there stands behind the place, before another function begins.
+    /// Whether the label named at `name` is defined after that place and before the next function.
     fn defines_later(&self, name: Span) -> bool {
         let places = self.labels.get(name.text(self.text)).map_or(&[][..], Vec::as_slice);
         let next = places.get(places.partition_point(|place| *place <= name.start));
@@ -110,8 +111,8 @@ impl<'a> Statements<'a> {
     }
 }
 
-/// Whether a token begins a statement although the one before it has not ended: an instruction, a guard or a directive at the start
-/// of a line. Parameters may stand on lines of their own.
+/// Whether a token begins a statement although the previous one has not ended: an instruction, a guard or a
+/// directive at the start of a line. Parameters can be on separate lines.
 fn begins_by_its_line(tokens: &[Token], at: usize, text: &str) -> bool {
     let token = &tokens[at];
     if !token.first_on_line {
@@ -123,7 +124,7 @@ fn begins_by_its_line(tokens: &[Token], at: usize, text: &str) -> bool {
         || (token.kind == TokenKind::DotWord && !matches!(token.span.text(text), ".param" | ".reg"))
 }
 
-/// Of each statement that cannot be read, leaves what says so.
+/// Keeps one syntax error per statement.
 fn within_statements(statements: &Statements<'_>, found: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let place = |d: &Diagnostic| statements.number(d.span.start);
     let errors = || found.iter().filter(|d| d.severity == Severity::Error);
@@ -131,12 +132,12 @@ fn within_statements(statements: &Statements<'_>, found: Vec<Diagnostic>) -> Vec
     let unknown: HashSet<usize> =
         errors().filter(|d| d.code == Code::UnknownInstruction).map(place).collect();
     let lexical: HashSet<u32> = errors().filter(|d| is_lexical(d.code)).map(|d| d.span.start).collect();
-    // `@ bra L;`: the instruction is read as the guard.
+    // `@ bra L;`: the instruction is parsed as the guard.
     let guard = |d: &Diagnostic| {
         d.code == Code::Undeclared && !crate::isa::rows_of(d.span.text(statements.text)).is_empty()
     };
     let guards: HashSet<usize> = errors().filter(|d| guard(d)).map(place).collect();
-    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed follows from nothing")]
+    #[allow(clippy::wildcard_enum_match_arm, reason = "codes that are not listed are never consequences")]
     let follows = |d: &Diagnostic| match d.code {
         Code::UnexpectedToken | Code::MissingSemicolon => {
             unknown.contains(&place(d)) || lexical.contains(&d.span.start)
@@ -158,7 +159,7 @@ fn is_lexical(code: Code) -> bool {
     )
 }
 
-/// Whether blocks do not begin or end where they should.
+/// Whether the diagnostic shows that blocks begin or end at wrong places.
 fn is_structural(d: &Diagnostic, text: &str) -> bool {
     // A statement or a brace outside of functions.
     let stray = || d.section == Some("4.3") && !d.span.text(text).starts_with(['.', ',', ';', ')']);
@@ -166,13 +167,13 @@ fn is_structural(d: &Diagnostic, text: &str) -> bool {
         || (d.code == Code::UnexpectedToken && stray())
 }
 
-/// Statements with an error that may have been declarations.
+/// Erroneous statements that may have been declarations.
 struct Broken<'a> {
-    /// Names in them, each without the digits at its end, and where the first such statement begins.
+    /// Their names without trailing digits, each with the start of the first such statement.
     stems: HashMap<&'a str, u32>,
     /// Names in any statement with an unknown instruction or a syntax error.
     used: HashSet<&'a str>,
-    /// Where such declarations without any name stand, by function.
+    /// By function, the start of such declarations without a name.
     nameless: HashMap<usize, u32>,
 }
 
@@ -214,7 +215,7 @@ impl<'a> Broken<'a> {
         broken
     }
 
-    /// Whether the name at that place, which is not declared, may have been declared in one of them.
+    /// Whether the undeclared name at that place may have been declared in one of them.
     fn explains(&self, name: Span, statements: &Statements<'_>) -> bool {
         let named = self.stems.get(stem(name.text(statements.text)));
         let nameless = self.nameless.get(&statements.function(name.start));
@@ -222,7 +223,7 @@ impl<'a> Broken<'a> {
     }
 }
 
-/// A name without the digits at its end: what members of `%r<8>` have in common.
+/// A name without trailing digits: the common part of the members of `%r<8>`.
 fn stem(name: &str) -> &str {
     name.trim_end_matches(|c: char| c.is_ascii_digit())
 }

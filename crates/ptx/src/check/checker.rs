@@ -1,7 +1,7 @@
-//! The state of checking one module, and the walk over its items.
+//! The state of checking one module, and the traversal of its items.
 //!
-//! Invariant: items are checked in the order of the text, each once; an item with an error leaves a
-//! [`Entity::Broken`] under its name, so that its uses say nothing more.
+//! Invariant: items are checked in the order of the text, each once. An item with an error declares its name
+//! as [`Entity::Broken`], so that its uses are not reported.
 
 use super::CheckOptions;
 use super::header::Header;
@@ -25,9 +25,9 @@ pub(super) struct Checker<'a> {
     pub(super) report: Report,
     pub(super) header: Header,
     pub(super) scopes: Scopes<'a>,
-    /// Names of files by their index.
+    /// Names of files by index.
     pub(super) files: BTreeMap<u32, String>,
-    /// The files that `.loc`s name, with the place that names each first; a `.file` may follow.
+    /// Files used by `.loc`s, with the first use of each; the `.file` may follow.
     pub(super) located: BTreeMap<u32, Span>,
     pub(super) variables: Vec<Variable>,
     pub(super) functions: Vec<Function>,
@@ -39,25 +39,25 @@ pub(super) struct Checker<'a> {
     pub(super) locals: Vec<LocalVar>,
     /// Bytes of all initialisers so far.
     pub(super) initial_bytes: usize,
-    /// Names and labels that `name<N>` has stood for so far, registers aside.
+    /// The number of names and labels from `name<N>` so far, without registers.
     pub(super) expanded: u64,
     /// Direct calls.
     pub(super) calls: Vec<CallEdge>,
-    /// Texture identifiers that `.tex` variables take.
+    /// Texture identifiers used by `.tex` variables.
     pub(super) texture_ids: u32,
     /// DWARF data.
     pub(super) sections: Vec<Section>,
     pub(super) dwarf: Vec<String>,
-    /// Names that have been reported as missing in this function.
+    /// Names that were reported as undeclared in this function.
     pub(super) undeclared: HashSet<String>,
-    /// How many suggestions have been sought.
+    /// The number of computed suggestions.
     pub(super) suggestions: u32,
-    /// Rows of opcodes that have been met, by their text and the outlines of the operands.
+    /// Rows of instructions that occurred, by their text and the shapes of the operands.
     pub(super) selected: HashMap<(&'a str, u128), Match, RandomState>,
 }
 
 impl<'a> Checker<'a> {
-    /// Starts with what was found before parsing.
+    /// Starts with the diagnostics of the preprocessor and lexer.
     pub(super) fn new(text: &'a str, options: CheckOptions, parsed: Vec<Diagnostic>) -> Self {
         Self {
             text,
@@ -85,7 +85,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The module, where there is no error, and the diagnostics.
+    /// The module, if there is no error, and the diagnostics.
     pub(super) fn finish(self, source: Arc<Source>) -> (Option<Module>, Vec<Diagnostic>) {
         let clean = self.report.errors() == 0;
         let diagnostics = super::cascade::without_consequences(self.text, self.report.into_sorted());
@@ -111,12 +111,12 @@ impl<'a> Checker<'a> {
         (Some(module), diagnostics)
     }
 
-    /// Reads and checks all items.
+    /// Parses and checks all items.
     pub(super) fn module(&mut self, parser: &mut Parser<'_>) {
         while let Some(item) = parser.item() {
             self.report.parsed(parser);
             match &item {
-                // The header has been read before everything else.
+                // The header was parsed before.
                 Item::Version(_) | Item::AddressSize(_) => {}
                 Item::Error(span) => {
                     let word = self.first_word(*span);
@@ -142,7 +142,7 @@ impl<'a> Checker<'a> {
         self.end_of_module();
     }
 
-    /// Whether the module declares at least this version. A module without a known version passes every test.
+    /// Whether the module declares at least this version. True if the version is unknown.
     pub(super) fn at_least(&self, version: Version) -> bool {
         self.header.level().is_none_or(|level| level.ptx >= version)
     }
@@ -152,7 +152,7 @@ impl<'a> Checker<'a> {
         self.header.level().is_none_or(|level| level.ptx >= Version::new(2, 0) && level.sm.number >= 20)
     }
 
-    /// Says that `what` needs a newer version or target, if it does.
+    /// Reports that `what` needs a newer version or target, if so.
     pub(super) fn needs(
         &mut self,
         span: Span,
@@ -169,7 +169,7 @@ impl<'a> Checker<'a> {
         self.gate(&gate, span, what, section)
     }
 
-    /// Declares a name in the innermost scope and says if it cannot be.
+    /// Declares a name in the innermost scope, and reports a redeclaration.
     pub(super) fn declare(&mut self, name: Name, entity: Entity) {
         let text = name.text(self.text);
         self.reserved(name);
@@ -178,7 +178,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// What could not be read may have declared names: their uses say nothing more.
+    /// Declares the names in a part with a syntax error as broken, so that their uses are not reported.
     pub(super) fn broken_names_of(&mut self, span: Span) {
         let broken = span.text(self.text);
         for token in lexer::lex(broken).tokens.into_iter().filter(|token| token.kind == TokenKind::Ident) {
@@ -186,14 +186,14 @@ impl<'a> Checker<'a> {
             let place = Span::new(span.start + token.span.start, span.start + token.span.end);
             if self.scopes.find(name).is_none() {
                 self.scopes.break_family(name);
-                // It is not declared in any scope, so it can be in this one.
+                // It is declared in no scope, so this cannot fail.
                 let _ = self.scopes.declare(name, Entity::Broken, place);
             }
         }
     }
 
-    /// Says that a name has been declared before. Labels are declared ahead of all else in their block: where one has the name
-    /// of a register, the uses of the register say nothing more.
+    /// Reports a redeclaration. Labels are declared before everything else in their block: if a label has the
+    /// name of a register, uses of the register are not reported.
     pub(super) fn redeclared(&mut self, span: Span, name: &str, earlier: Span) {
         self.scopes.break_label(name);
         self.report.push(
@@ -204,8 +204,8 @@ impl<'a> Checker<'a> {
         );
     }
 
-    /// Says that a name is reserved, if it is. PTX ISA §4.3.2, §4.4. Compilers and people name things as instructions and special registers
-    /// are named, and ptxas takes it: a name that is declared hides the special register.
+    /// Reports a reserved name. PTX ISA §4.3.2, §4.4. Programs use names of instructions and special
+    /// registers, and ptxas accepts them: a declaration hides the special register.
     pub(super) fn reserved(&mut self, name: Name) {
         let text = name.text(self.text);
         if super::gate::is_opcode(text, self.header.level().map(|l| l.ptx)) {
@@ -234,7 +234,7 @@ impl<'a> Checker<'a> {
 
     fn end_of_module(&mut self) {
         self.missing_files();
-        // With registers or local variables of module scope the ABI is off, and with it the stack.
+        // Registers or local variables of module scope disable the ABI, and with it the stack.
         if !self.has_stack() || !self.registers.is_empty() || !self.locals.is_empty() {
             recursion::report(self.functions.len(), &self.calls, &mut self.report);
         }

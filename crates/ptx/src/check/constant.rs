@@ -1,11 +1,11 @@
 //! Values of constant expressions and their arithmetic. PTX ISA §4.5, §4.6.
 //!
-//! Invariant: integers are 64 bits wide and signed or unsigned; floating-point values are binary64, save `0f`
-//! literals, which stay bits and take part in no arithmetic. Every operation is defined for every value or is a
-//! [`Fault`]; nothing panics.
+//! Invariant: integers have 64 bits and are signed or unsigned. Floating-point values are binary64, except
+//! `0f` literals, which stay bits and cannot be operands. Every operation has a value or a [`Fault`]; none
+//! panics.
 //!
-//! Where the manual is silent we chose: a shift by 64 or more gives 0 or the sign; `INT64_MIN / -1` wraps; a zero
-//! divisor of an integer division is an error.
+//! Choices where the manual is silent: a shift by 64 or more gives 0 or the sign; `INT64_MIN / -1` wraps;
+//! integer division by zero is an error.
 
 use crate::diag::Code;
 use crate::syntax::tree::{BinaryOp as Binary, UnaryOp as Unary};
@@ -72,7 +72,8 @@ impl Const {
         }
     }
 
-    /// Whether `width` bits hold an integer, read as signed or as unsigned. The bits of `~0` are those of -1, and fit.
+    /// Whether an integer fits in `width` bits, signed or unsigned. The bits of `~0` are those of -1, and
+    /// fit.
     pub fn fits(self, width: u32) -> bool {
         let width = width.min(64);
         let fits = |v: i128| v >= -(1i128 << (width - 1)) && v < (1i128 << width);
@@ -98,7 +99,7 @@ impl std::fmt::Display for Const {
 /// `op a`.
 ///
 /// # Errors
-/// [`Code::BadConstant`] where the operator is not defined for the type.
+/// [`Code::BadConstant`] if the operator is not defined for the type.
 pub fn unary(op: Unary, a: Const) -> Result<Const, Fault> {
     match (op, a) {
         (_, Const::Single(_)) => {
@@ -123,7 +124,7 @@ pub fn unary(op: Unary, a: Const) -> Result<Const, Fault> {
 /// `a op b`.
 ///
 /// # Errors
-/// [`Code::BadConstant`] where the operator is not defined for the types; [`Code::DivisionByZero`].
+/// [`Code::BadConstant`] if the operator is not defined for the types; [`Code::DivisionByZero`].
 pub fn binary(op: Binary, a: Const, b: Const) -> Result<Const, Fault> {
     match (a, b) {
         (Const::Single(_), _) | (_, Const::Single(_)) => {
@@ -147,7 +148,7 @@ pub fn binary(op: Binary, a: Const, b: Const) -> Result<Const, Fault> {
 /// `condition ? yes : no`.
 ///
 /// # Errors
-/// [`Code::BadConstant`] where the condition is no integer, or one arm is an integer and the other is not.
+/// [`Code::BadConstant`] if the condition is no integer, or only one arm is an integer.
 pub fn ternary(condition: Const, yes: Const, no: Const) -> Result<Const, Fault> {
     let Some(bits) = condition.bits() else {
         return Err(Fault::bad("the condition of `?:` must be an integer"));
@@ -169,7 +170,7 @@ pub fn ternary(condition: Const, yes: Const, no: Const) -> Result<Const, Fault> 
     }
 }
 
-/// Shifts take the type of their first operand.
+/// Whether the result has the type of the first operand, as for shifts.
 const fn keeps_left_type(op: Binary) -> bool {
     matches!(op, Binary::Shl | Binary::Shr)
 }
@@ -211,7 +212,7 @@ fn binary_signed(op: Binary, x: i64, y: i64) -> Result<Const, Fault> {
         Binary::Mul => Const::Signed(x.wrapping_mul(y)),
         Binary::Div if y == 0 => return Err(division_by_zero(op)),
         Binary::Div => Const::Signed(x.wrapping_div(y)),
-        // The remainder reads both as unsigned and is signed (Table 5).
+        // The remainder reads both operands as unsigned and is signed (Table 5).
         Binary::Rem => Const::Signed(ux.checked_rem(uy).ok_or_else(|| division_by_zero(op))?.cast_signed()),
         Binary::Shl => Const::Signed(shift_left(ux, uy).cast_signed()),
         Binary::Shr => Const::Signed(x >> uy.min(63)),

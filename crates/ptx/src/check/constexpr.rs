@@ -1,7 +1,7 @@
 //! Evaluates the expressions of the tree. PTX ISA §4.6.
 //!
-//! Invariant: an expression is a constant, or a symbol plus a constant, or has a diagnostic; `None` means that a
-//! diagnostic exists (or that the parser made one). Names are not resolved here: the caller knows what may stand where.
+//! Invariant: the result is a constant, or a symbol plus a constant. `None` means that there is a diagnostic.
+//! Names are not resolved here, because the caller knows which kinds are allowed.
 
 use super::constant::{self, Const, Fault};
 use super::report::Report;
@@ -9,12 +9,12 @@ use crate::Span;
 use crate::diag::{Code, Diagnostic};
 use crate::syntax::tree::{BinaryOp, Expr, ExprKind, Reference, UnaryOp};
 
-/// What an expression is worth.
+/// The value of an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Value {
     /// A constant.
     Const(Const),
-    /// The address of something, plus a number of bytes.
+    /// An address plus a number of bytes.
     Symbol(SymbolSum),
 }
 
@@ -23,7 +23,7 @@ pub(super) enum Value {
 pub(super) struct SymbolSum {
     /// The name.
     pub(super) name: Reference,
-    /// What is added.
+    /// The added constant.
     pub(super) addend: i64,
     /// Place of `generic(...)` around the name.
     pub(super) generic: Option<Span>,
@@ -39,7 +39,7 @@ pub(super) fn constant(expr: &Expr, text: &str, report: &mut Report) -> Option<C
             let name = symbol.name.span.text(text);
             report.push(
                 Diagnostic::new(Code::BadConstant, symbol.name.span, format!("`{name}` is not a constant"))
-                    .with_label("a constant expression has no variables in it")
+                    .with_label("a constant expression cannot contain variables")
                     .with_section("4.6.3"),
             );
             None
@@ -65,7 +65,7 @@ pub(super) fn as_integer(value: Const, expr: &Expr, what: &str, report: &mut Rep
     None
 }
 
-/// Says where a decimal literal is not zero and becomes zero, or is finite and becomes infinity.
+/// Reports a decimal literal that is not zero but rounds to zero, or that is finite but becomes infinity.
 fn decimal_range(span: Span, value: f64, text: &str, report: &mut Report) {
     let written = span.text(text);
     let exact = written.get(..2).is_some_and(|prefix| prefix.eq_ignore_ascii_case("0d"));
@@ -101,7 +101,12 @@ pub(super) fn evaluate(expr: &Expr, text: &str, report: &mut Report) -> Option<V
     match &expr.kind {
         ExprKind::Integer { value, unsigned } => {
             if expr.span.text(text).ends_with('u') {
-                not_portable(expr.span, "the suffix `u` is legal, but ptxas takes only `U`", "4.5.1", report);
+                not_portable(
+                    expr.span,
+                    "the suffix `u` is legal, but ptxas accepts only `U`",
+                    "4.5.1",
+                    report,
+                );
             }
             Some(Value::Const(literal(*value, *unsigned)))
         }
@@ -144,10 +149,11 @@ pub(super) fn evaluate(expr: &Expr, text: &str, report: &mut Report) -> Option<V
     }
 }
 
-/// Says that ptxas takes only a literal where the manual has a constant expression, if this is none.
+/// Reports that ptxas accepts only a literal where the manual allows a constant expression, if this is no
+/// literal.
 pub(super) fn literal_for_ptxas(expr: &Expr, report: &mut Report) {
     if !matches!(expr.kind, ExprKind::Integer { .. } | ExprKind::WarpSz | ExprKind::Error) {
-        let what = "a constant expression is legal here, but ptxas takes only a number";
+        let what = "a constant expression is legal here, but ptxas accepts only a number";
         not_portable(expr.span, what, "5.4.3", report);
     }
 }
@@ -156,7 +162,7 @@ fn not_portable(span: Span, what: &str, section: &'static str, report: &mut Repo
     report.push(Diagnostic::new(Code::NotPortable, span, what).with_section(section));
 }
 
-/// The type of a literal: signed unless marked or too large. PTX ISA §4.6.4.
+/// A literal with its type: signed unless marked or too large. PTX ISA §4.6.4.
 fn literal(value: u64, unsigned: bool) -> Const {
     if unsigned || value > i64::MAX.cast_unsigned() {
         Const::Unsigned(value)
@@ -179,26 +185,22 @@ fn wrap(
         }
         Value::Const(_) => {
             report.push(
-                Diagnostic::new(
-                    Code::BadConstant,
-                    inner.span,
-                    "only the address of a variable can stand here",
-                )
-                .with_label(format!("not a name: `{}`", inner.span.text(text)))
-                .with_related(whole.span, "in this expression")
-                .with_section("5.4.4"),
+                Diagnostic::new(Code::BadConstant, inner.span, "expected the address of a variable")
+                    .with_label(format!("not a name: `{}`", inner.span.text(text)))
+                    .with_related(whole.span, "in this expression")
+                    .with_section("5.4.4"),
             );
             None
         }
     }
 }
 
-/// `0xFF00(x)`: the bits of an address or of a constant that the mask takes, at the bottom.
+/// `0xFF00(x)`: the bits of an address or constant that the mask selects, shifted down.
 fn masked(whole: &Expr, mask: u64, inner: &Expr, text: &str, report: &mut Report) -> Option<Value> {
     match evaluate(inner, text, report)? {
         Value::Symbol(symbol) => Some(Value::Symbol(SymbolSum { mask: Some(mask), ..symbol })),
         Value::Const(value) => {
-            let value = as_integer(value, inner, "what a mask is applied to", report)?;
+            let value = as_integer(value, inner, "the operand of a mask", report)?;
             let bits = (value.bits()? & mask).checked_shr(mask.trailing_zeros()).unwrap_or(0);
             if mask == 0 {
                 report.say(Code::BadConstant, whole.span, "a mask takes at least one bit".to_owned());
@@ -239,7 +241,7 @@ fn binary(
                     symbol.name.span,
                     format!("`{name}` is not a constant, and `{}` needs constants", op.symbol()),
                 )
-                .with_help("a constant can be added to an address or subtracted from it; registers never stand in an expression")
+                .with_help("a constant can be added to an address or subtracted from it; an expression cannot contain registers")
                 .with_section("4.6.3"),
             );
             None

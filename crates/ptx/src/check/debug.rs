@@ -1,7 +1,7 @@
 //! Debugging directives and pragmas: `.file`, `.loc`, `.section`, `.pragma`. PTX ISA §11.4.7, §11.5.
 //!
-//! Invariant: a checked `.loc` names a file that exists, or has a warning (P0912). The data of sections is checked and kept, and not read: line tables come
-//! from `.loc`.
+//! Invariant: a checked `.loc` names a file that exists, or has a warning (P0912). The data of sections is
+//! checked and kept, but not interpreted: line tables come from `.loc`.
 
 use super::checker::Checker;
 use super::constexpr::{self, Value};
@@ -30,13 +30,13 @@ impl Checker<'_> {
         {
             self.report.push(
                 Diagnostic::new(Code::NotPortable, file.index.span, format!("file {index} is defined twice"))
-                    .with_label("the last definition counts")
+                    .with_label("the last definition is used")
                     .with_section("11.5.3"),
             );
         }
     }
 
-    /// Says which files `.loc`s name that there are not, each once.
+    /// Reports files that `.loc`s use but no `.file` declares, each once.
     pub(super) fn missing_files(&mut self) {
         for (index, span) in std::mem::take(&mut self.located) {
             if !self.files.contains_key(&index) {
@@ -63,12 +63,12 @@ impl Checker<'_> {
         let file = self.loc_file(loc.file)?;
         if let Some(inlined) = &loc.inlined {
             let what = "`.loc` with `inlined_at`";
-            // ptxas takes it from 7.0 on.
+            // ptxas accepts it from 7.0 on.
             if self.needs(loc.span, what, Version::new(7, 0), 10, "11.5.4")
                 && !self.at_least(Version::new(7, 2))
             {
                 self.report.push(
-                    Diagnostic::new(Code::NonStandard, loc.span, format!("{what} is of PTX 7.2"))
+                    Diagnostic::new(Code::NonStandard, loc.span, format!("{what} is from PTX 7.2"))
                         .with_section("11.5.4"),
                 );
             }
@@ -91,13 +91,14 @@ impl Checker<'_> {
         Some(index)
     }
 
-    /// A `.pragma`: strings that are not known have no effect.
+    /// A `.pragma`: unknown strings have no effect.
     pub(super) fn pragma(&mut self, strings: &[Str]) {
         let Some(first) = strings.first() else { return };
         self.needs(first.span, "`.pragma`", Version::new(2, 0), 10, "11.4.7");
         for string in strings {
             let text = string.text(self.text);
-            // `enable_smem_spilling`, `frequency` and `used_bytes_mask` are of later versions; compilers write them.
+            // `enable_smem_spilling`, `frequency` and `used_bytes_mask` are from later versions; compilers
+            // emit them.
             let known = ["nounroll", "enable_smem_spilling", "used_bytes_mask", "frequency"]
                 .iter()
                 .any(|p| text.starts_with(p));
@@ -127,7 +128,7 @@ pub(super) fn section(checker: &mut Checker<'_>, section: &tree::Section) -> Sec
                         Diagnostic::new(
                             Code::NotPortable,
                             name.span,
-                            "a label in a section is legal, but ptxas takes it from PTX 7.0 on",
+                            "a label in a section is legal, but ptxas accepts it from PTX 7.0 on",
                         )
                         .with_section("11.5.2"),
                     );
@@ -148,7 +149,7 @@ pub(super) fn section(checker: &mut Checker<'_>, section: &tree::Section) -> Sec
     Section { name: section.name.text(checker.text).to_owned(), lines }
 }
 
-/// A value; after an error it does not matter which.
+/// A value; after an error an arbitrary one.
 fn section_value(checker: &mut Checker<'_>, width: u32, value: &Expr) -> SectionValue {
     let address = SectionValue::Address(written(value, checker.text).into());
     let sum = matches!(value.kind, ExprKind::Binary { .. });

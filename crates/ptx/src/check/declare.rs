@@ -1,7 +1,7 @@
-//! Declarations of variables: what may be declared where, and how large it is. PTX ISA §5.1, §5.4.
+//! Declarations of variables: the allowed places, sizes and attributes. PTX ISA §5.1, §5.4.
 //!
-//! Invariant: every name of a declaration is declared, one whose declaration has an error as [`Entity::Broken`]; a
-//! variable that is laid out has a place in the module, whatever its scope.
+//! Invariant: every name of a declaration is declared; if the declaration has an error, as
+//! [`Entity::Broken`]. A variable that is laid out once has an entry in the module, in any scope.
 
 use super::checker::Checker;
 use super::constexpr;
@@ -14,7 +14,7 @@ use crate::diag::{Code, Diagnostic};
 use crate::isa::{Space, Ty, TyKind, Version};
 use crate::syntax::tree::{self, Declarator, Specifiers};
 
-/// Where a declaration stands.
+/// The place of a declaration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// Outside all functions.
@@ -32,9 +32,9 @@ pub(super) enum Place {
 enum Twin {
     /// There is none.
     None,
-    /// The earlier one stays.
+    /// There is one, and it is kept.
     Keep,
-    /// This one takes its place.
+    /// There is one, which this declaration replaces.
     Replace(VarId),
 }
 
@@ -44,13 +44,14 @@ const LARGEST_LOCAL: u64 = 512 * 1024;
 const LARGEST_SHARED: u64 = 256 * 1024;
 /// Size of a constant bank. PTX ISA §5.1.3.
 const CONST_BANK: u64 = 64 * 1024;
-/// How many textures can be bound at once. PTX ISA §5.1.8, §5.3.
+/// The most textures that can be bound at once. PTX ISA §5.1.8, §5.3.
 const MOST_TEXTURES: u32 = 128;
-/// The most members of a parameterised name outside `.reg`; chosen, so that a short text cannot ask for much memory.
+/// The most members of a parameterised name outside `.reg`; chosen, so that a short text cannot use much
+/// memory.
 const MOST_MEMBERS: u64 = 1 << 16;
-/// The most names that parameterised names may stand for in a module, registers aside; chosen likewise.
+/// The most names from parameterised names in a module, without registers; chosen for the same reason.
 pub(super) const MOST_EXPANDED: u64 = 1 << 22;
-/// The most members of a parameterised register name: chosen; far beyond what any compiler emits.
+/// The most members of a parameterised register name. Chosen: far beyond the output of compilers.
 const MOST_REGISTERS: u64 = 1 << 32;
 
 impl<'a> Checker<'a> {
@@ -77,7 +78,7 @@ impl<'a> Checker<'a> {
     pub(super) fn declare_broken(&mut self, variable: &tree::Variable) {
         for declarator in &variable.names {
             let name = declarator.name.text(self.text);
-            // A second error about the same name would say nothing new.
+            // A second error about the same name would add no information.
             let _ = self.scopes.declare(name, Entity::Broken, declarator.name.span);
         }
     }
@@ -132,7 +133,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A variable that is laid out once: of module scope, or hoisted from a body.
+    /// A variable that is laid out once: of module scope, or moved there from a body.
     pub(super) fn static_variable(&mut self, variable: &tree::Variable, place: Place) {
         let specifiers = &variable.specifiers;
         let space = specifiers.space.value;
@@ -230,7 +231,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// An external variable may be declared before its definition, or again: both are one variable.
+    /// An external variable may be declared before its definition, and repeatedly: all declarations are one
+    /// variable.
     fn twin(&mut self, declarator: &Declarator, space: Space, linkage: Linkage, shape: &Shape) -> Twin {
         let name = declarator.name.text(self.text);
         let Some((Entity::Var(id), earlier)) = self.scopes.find_global(name) else { return Twin::None };
@@ -294,7 +296,7 @@ impl<'a> Checker<'a> {
         );
     }
 
-    /// The linkage of a variable, and what is wrong with it.
+    /// The linkage of a variable; reports mistakes.
     pub(super) fn linkage(&mut self, specifiers: &Specifiers, place: Place) -> Linkage {
         let Some(linkage) = specifiers.linkage else { return Linkage::Internal };
         let space = specifiers.space.value;
@@ -365,7 +367,7 @@ impl<'a> Checker<'a> {
         number as u8
     }
 
-    /// Whether `.attribute(.managed)` is given, and what is wrong with the attributes. PTX ISA §5.4.8.
+    /// Whether the variable is `.attribute(.managed)`; reports mistakes in the attributes. PTX ISA §5.4.8.
     fn attributes(&mut self, specifiers: &Specifiers) -> bool {
         let mut managed = false;
         for attribute in &specifiers.attributes {
@@ -406,7 +408,7 @@ impl<'a> Checker<'a> {
         managed
     }
 
-    /// Says that a variable cannot have an initialiser.
+    /// Reports that a variable cannot have an initialiser.
     pub(super) fn no_initializer(&mut self, space: Space, declarator: &Declarator) {
         if let Some(initializer) = &declarator.initializer {
             self.report.push(
@@ -469,7 +471,7 @@ impl<'a> Checker<'a> {
             Diagnostic::new(
                 Code::TooLarge,
                 span,
-                format!("{} bytes are more than {of} has left", shape.bytes),
+                format!("{} bytes do not fit in the rest of {of}", shape.bytes),
             )
             .with_label(format!("{of} holds {limit} bytes"))
             .with_section("5.1"),
@@ -477,7 +479,7 @@ impl<'a> Checker<'a> {
         false
     }
 
-    /// Checks that a `.local` or `.param` variable fits.
+    /// Checks that a `.local` or `.param` variable fits in its space.
     pub(super) fn fits_thread(&mut self, space: Space, shape: &Shape, span: Span) -> bool {
         self.within_limits(space, 0, shape, span)
     }
@@ -499,7 +501,7 @@ impl<'a> Checker<'a> {
         count
     }
 
-    /// The names that a declarator declares, with the text of members; `None` where the count is broken.
+    /// The names of a declarator, with the text of members; `None` if the count is wrong.
     fn member_names(
         &mut self,
         declarator: &Declarator,
@@ -518,7 +520,7 @@ impl<'a> Checker<'a> {
         Some((0..count).map(|i| (format!("{name}{i}"), Some(format!("{name}{i}")))).collect())
     }
 
-    /// Says that `name<N>` stands for too many names, all in all.
+    /// Reports that the module has too many names from `name<N>`.
     pub(super) fn too_many_names(&mut self, span: Span) {
         let message = format!("the parameterised names of a module stand for at most {MOST_EXPANDED} names");
         self.report.push(Diagnostic::new(Code::TooLarge, span, message).with_section("5.4.6"));
@@ -571,7 +573,7 @@ impl<'a> Checker<'a> {
         if declarator.count.is_some() {
             self.scopes.break_family(name);
         }
-        // A second error about the same name would say nothing new.
+        // A second error about the same name would add no information.
         let _ = self.scopes.declare(name, Entity::Broken, declarator.name.span);
     }
 

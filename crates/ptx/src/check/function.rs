@@ -1,6 +1,6 @@
 //! Functions and kernels: signatures, directives, prototypes and their definitions, aliases. PTX ISA §7.1, §11.2, §11.4.
 //!
-//! Invariant: a name has one [`Function`], however often it is declared; its declarations agree.
+//! Invariant: a name has one [`Function`] for all its declarations, and these agree.
 
 use super::body::BodyChecker;
 use super::checker::Checker;
@@ -17,21 +17,21 @@ use crate::isa::{Space, TyKind, Version};
 use crate::syntax::Parser;
 use crate::syntax::tree::{self, Expr, FunctionDirectiveKind, Parameter};
 
-/// Whether a function comes with its body.
+/// Whether a declaration has a body.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stands {
     Declared,
     Defined,
 }
 
-/// What the directives between signature and body say.
+/// The directives between signature and body.
 #[derive(Default)]
 struct Directives {
     performance: Performance,
     noreturn: bool,
 }
 
-/// The directives of a kernel that are about clusters.
+/// The cluster directives of a kernel.
 #[derive(Default)]
 struct Clusters {
     extent: Option<Span>,
@@ -40,7 +40,7 @@ struct Clusters {
 }
 
 impl<'a> Checker<'a> {
-    /// A function or kernel. Its body, where it has one, comes next.
+    /// A function or kernel. Its body, if it has one, comes next.
     pub(super) fn function(&mut self, function: &tree::Function, parser: &mut Parser<'_>) {
         let stands = if parser.body_follows() { Stands::Defined } else { Stands::Declared };
         let kind = match function.kind.value {
@@ -156,7 +156,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Finds or makes the entry of a function; `None` where its name cannot be declared.
+    /// Finds or creates the entry of a function; `None` if its name cannot be declared.
     fn function_id(
         &mut self,
         function: &tree::Function,
@@ -171,7 +171,7 @@ impl<'a> Checker<'a> {
             Some((Entity::Func(id), _)) => {
                 self.again(id, function, stands, kind, linkage, signature);
                 let defined = self.functions[id.0 as usize].body.is_some();
-                // A second body is checked, but not kept.
+                // A second body is checked but not kept.
                 (!defined || stands == Stands::Declared).then_some(id)
             }
             Some(_) | None => {
@@ -205,7 +205,7 @@ impl<'a> Checker<'a> {
         );
     }
 
-    /// A further declaration of a function that is known.
+    /// Another declaration of a known function.
     fn again(
         &mut self,
         id: FuncId,
@@ -352,7 +352,7 @@ impl<'a> Checker<'a> {
                     self.needs(span, word, Version::new(9, 0), 90, "11.4");
                 }
                 FunctionDirectiveKind::Language => {
-                    // ptxas takes it from 9.2 on.
+                    // ptxas accepts it from 9.2 on.
                     self.needs(span, word, Version::new(9, 2), 10, "11.4");
                 }
                 FunctionDirectiveKind::MinPerCtaMemory(n) => {
@@ -391,7 +391,7 @@ impl<'a> Checker<'a> {
         directives
     }
 
-    /// What the directives of clusters ask of each other.
+    /// Checks the combination of cluster directives.
     fn clusters(&mut self, clusters: &Clusters, reqntid: Option<Span>) {
         if let (Some(a), Some(b)) = (clusters.rank, clusters.extent) {
             self.exclude(a, b, "`.maxclusterrank` and `.reqnctapercluster` exclude each other", "11.4");
@@ -404,7 +404,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Says that two directives exclude each other, at the one that stands later.
+    /// Reports two directives that exclude each other, at the later one.
     fn exclude(&mut self, a: Span, b: Span, what: &str, section: &'static str) {
         let (first, second) = if a.start < b.start { (a, b) } else { (b, a) };
         self.report.push(
@@ -414,7 +414,7 @@ impl<'a> Checker<'a> {
         );
     }
 
-    /// Says that a directive stands for the second time; a `.pragma` may.
+    /// Reports a directive that occurs twice; a `.pragma` may.
     fn directive_once(
         &mut self,
         seen: &mut Vec<(std::mem::Discriminant<FunctionDirectiveKind>, Span)>,
@@ -427,7 +427,7 @@ impl<'a> Checker<'a> {
         match seen.iter().find(|(earlier, _)| *earlier == kind) {
             None => seen.push((kind, directive.span)),
             Some((_, earlier)) => {
-                let message = format!("`{}` stands here twice", self.first_word(directive.span));
+                let message = format!("`{}` occurs twice", self.first_word(directive.span));
                 self.report.push(
                     Diagnostic::new(Code::ConflictingDirectives, directive.span, message)
                         .with_related(*earlier, "the first")
@@ -460,7 +460,7 @@ impl<'a> Checker<'a> {
                 Diagnostic::new(
                     Code::ImmediateOutOfRange,
                     expr.span,
-                    format!("this must be from 1 to {}, not {value}", u32::MAX),
+                    format!("expected a number from 1 to {}, found {value}", u32::MAX),
                 )
                 .with_section("11.4"),
             );
@@ -468,14 +468,14 @@ impl<'a> Checker<'a> {
         number
     }
 
-    /// One to three positive numbers; those left out are 1.
+    /// One to three positive numbers; omitted ones are 1.
     fn extents(&mut self, list: &[Expr], span: Span) -> Option<[u32; 3]> {
         if list.is_empty() || list.len() > 3 {
             self.report.push(
                 Diagnostic::new(
                     Code::BadDeclaration,
                     span,
-                    format!("one to three numbers stand here, not {}", list.len()),
+                    format!("expected one to three numbers, found {}", list.len()),
                 )
                 .with_section("11.4"),
             );
@@ -488,7 +488,7 @@ impl<'a> Checker<'a> {
         Some(extents)
     }
 
-    /// The memory of a kernel's parameters is limited. PTX ISA §11.2.1.
+    /// Checks the size of a kernel's parameters. PTX ISA §11.2.1.
     fn parameter_space(&mut self, function: &tree::Function, signature: &Signature) {
         let level = self.header.level();
         let limit = match level {
@@ -517,7 +517,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Reads and checks a body; gives the signature with the places of its parameters.
+    /// Parses and checks a body; returns the signature with the places of its parameters.
     fn body(
         &mut self,
         id: FuncId,
@@ -541,7 +541,7 @@ impl<'a> Checker<'a> {
             };
             self.formal(&mut body, param, parameter, role);
         }
-        // After an error in the signature its names are still known, so that their uses are no further errors.
+        // After an error in the signature, its names are still declared, so that their uses are not reported.
         if signature.params.len() != function.parameters.len()
             || signature.returns.len() != function.returns.len()
         {
@@ -579,7 +579,7 @@ impl<'a> Checker<'a> {
         param.storage = Some(storage);
         if name.text(self.text) != "_" {
             self.reserved(name);
-            // Names that occur twice have been reported with the signature.
+            // Duplicate names were reported with the signature.
             let _ = self.scopes.declare(name.text(self.text), entity, name.span);
         }
     }
@@ -634,7 +634,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// Whether a directive is for kernels alone. PTX ISA §11.4.
+/// Whether a directive is allowed for kernels only. PTX ISA §11.4.
 fn for_kernels(kind: &FunctionDirectiveKind) -> bool {
     match kind {
         FunctionDirectiveKind::MaxNReg(_)

@@ -1,7 +1,8 @@
-//! Versions and targets: what the module's header does not reach. PTX ISA §11.1.
+//! Versions and targets: features that the module's header does not allow. PTX ISA §11.1.
 //!
-//! Invariant: a gate is compared with the header where the thing stands (a later `.target` may have changed it), and
-//! what newer architectures have removed also with the architecture that the module is to be loaded on.
+//! Invariant: a feature is compared with the header in force at its place, because a later `.target` may
+//! change it. A feature that newer architectures removed is also compared with the architecture on which the
+//! module is to be loaded.
 
 use super::checker::Checker;
 use crate::Span;
@@ -9,14 +10,14 @@ use crate::diag::{Code, Diagnostic};
 use crate::isa::{self, Gate, Level, Unmet, Version};
 
 impl Checker<'_> {
-    /// Says that `what` needs another version or target, if it does. True where nothing is wrong.
+    /// Reports that `what` needs another version or target, if so. Returns whether it is allowed.
     pub(super) fn gate(&mut self, gate: &Gate, span: Span, what: &str, section: &'static str) -> bool {
         let Some((unmet, level)) = self.unmet(|level| gate.unmet(level)) else { return true };
         self.unmet_diagnostic(what, unmet, level, span, Some(section), None);
         false
     }
 
-    /// The first reason, of the levels that count, with its level.
+    /// The first unmet requirement of the relevant levels, with its level.
     pub(super) fn unmet<T>(&self, test: impl Fn(Level) -> Option<T>) -> Option<(T, Level)> {
         let level = self.header.level()?;
         if let Some(unmet) = test(level) {
@@ -26,7 +27,7 @@ impl Checker<'_> {
         test(loaded).map(|unmet| (unmet, loaded))
     }
 
-    /// Says why a gate is closed.
+    /// Reports an unmet requirement.
     #[allow(clippy::too_many_arguments, reason = "the parts of one diagnostic")]
     pub(super) fn unmet_diagnostic(
         &mut self,
@@ -61,7 +62,7 @@ impl Checker<'_> {
     }
 }
 
-/// Whether a name is an opcode that this version reserves: opcodes of later versions are free. A1.
+/// Whether this version reserves the name as an opcode. Opcodes of later versions are not reserved. A1.
 pub(super) fn is_opcode(name: &str, version: Option<Version>) -> bool {
     version.is_some_and(|version| isa::reserved::is_reserved(name, version))
 }

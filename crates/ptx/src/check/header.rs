@@ -1,7 +1,7 @@
 //! The header of a module: `.version`, `.target`, `.address_size`. PTX ISA §11.1.
 //!
-//! Invariant: where the header is broken, [`Header::level`] is `None` and nothing is said about versions and targets
-//! for the rest of the module.
+//! Invariant: if the header has an error, [`Header::level`] is `None`, and versions and targets are not
+//! checked in the rest of the module.
 
 use super::checker::Checker;
 use super::module::{AddressSize, Target};
@@ -10,14 +10,14 @@ use crate::diag::{Code, Diagnostic};
 use crate::isa::{Level, Sm, Version};
 use crate::syntax::tree::{self, Item};
 
-/// What the header says.
+/// The contents of the header.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Header {
     /// `.version`
     pub(super) version: Option<Version>,
     /// Place of its number.
     pub(super) version_span: Span,
-    /// The architecture that holds here.
+    /// The architecture in force.
     pub(super) sm: Option<Sm>,
     /// Place of its name.
     pub(super) sm_span: Span,
@@ -25,7 +25,7 @@ pub(super) struct Header {
     first_target: Option<Span>,
     /// The newest architecture of all `.target`s.
     pub(super) newest: Option<Sm>,
-    /// Place of `texmode_...`, and whether it is independent.
+    /// Place of `texmode_...`, and whether it is `texmode_independent`.
     texmode: Option<(bool, Span)>,
     /// Place of `map_f64_to_f32`.
     map_f64: Option<Span>,
@@ -36,25 +36,25 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// What was meant for `.address_size` could not be read: compilers write 64.
+    /// Handles an `.address_size` with a syntax error: compilers write 64.
     pub(super) fn broken_address_size(&mut self) {
         self.address_size.get_or_insert(AddressSize::Bits64);
     }
 
-    /// What gates are compared with; `None` where the header is broken.
+    /// The level for comparisons; `None` if the header has an error.
     pub(super) fn level(&self) -> Option<Level> {
         Some(Level { ptx: self.version?, sm: self.sm?, map_f64: self.map_f64.is_some() })
     }
 
-    /// Width of generic addresses. Without the directive it is 32 bits; before PTX 2.3, which has no directive, it is
-    /// the host's, which is 64 bits.
+    /// Width of generic addresses. Without the directive it is 32 bits. Before PTX 2.3, which has no such
+    /// directive, it is the host's, 64 bits.
     pub(super) fn address_size(&self) -> AddressSize {
         let before_directive = self.version.is_some_and(|v| v < Version::new(2, 3));
         let default = if before_directive { AddressSize::Bits64 } else { AddressSize::Bits32 };
         self.address_size.unwrap_or(default)
     }
 
-    /// Whether modules may have addresses of either size: PTX before 2.3 cannot say which it means.
+    /// Whether both widths are allowed: before PTX 2.3 a module cannot state its width.
     pub(super) fn address_size_is_open(&self) -> bool {
         self.address_size.is_none() && self.version.is_some_and(|v| v < Version::new(2, 3))
     }
@@ -82,7 +82,8 @@ const LARGEST_MINOR: [(u32, u32); 9] =
 const OPTIONS: [&str; 4] = ["texmode_unified", "texmode_independent", "debug", "map_f64_to_f32"];
 
 impl Checker<'_> {
-    /// Reads `.version`, the first `.target` and `.address_size` among the first items, and says what is wrong with their order.
+    /// Reads `.version`, the first `.target` and `.address_size` among the first items, and reports a wrong
+    /// order.
     pub(super) fn header_of(&mut self, items: &[Item]) {
         let broken_start = matches!(items.first(), Some(Item::Error(_)));
         let any_target = items.iter().any(|item| matches!(item, Item::Target(_)));
@@ -110,7 +111,7 @@ impl Checker<'_> {
                     seen_target = true;
                     self.header.first_target = Some(target.span);
                     self.target(target);
-                    // An `.address_size` between the two is misplaced itself.
+                    // An `.address_size` between the two is reported itself.
                     let after_version = index > 0
                         && matches!(
                             items[index - 1],
@@ -128,7 +129,7 @@ impl Checker<'_> {
                     } else {
                         seen_size = Some(size.span);
                         self.address_size(size);
-                        // Without a target nothing can stand behind it, and that is said of the version.
+                        // Without a target the order can only be wrong with respect to the version.
                         if !after_target && (any_target || !seen_version) {
                             self.misplaced(
                                 size.span,
@@ -176,7 +177,7 @@ impl Checker<'_> {
         }
     }
 
-    /// A further `.target`: it may name another architecture for what follows.
+    /// Another `.target`, which may change the architecture for the following text.
     pub(super) fn later_target(&mut self, target: &tree::Target) {
         if self.header.first_target == Some(target.span) {
             return;
@@ -262,7 +263,7 @@ impl Checker<'_> {
 
     fn architecture(&mut self, sm: Sm, span: Span) {
         self.header.sm = Some(sm);
-        // What has been looked up was compared with the architecture before.
+        // Cached rows were compared with the previous architecture.
         self.selected.clear();
         self.header.sm_span = span;
         self.header.newest = self.header.newest.max(Some(sm));
@@ -347,7 +348,7 @@ impl Checker<'_> {
             32 => self.header.address_size = Some(AddressSize::Bits32),
             64 => self.header.address_size = Some(AddressSize::Bits64),
             other => {
-                // So that nothing more is said about addresses of 64 bits.
+                // Avoids further reports about 64-bit addresses.
                 self.header.address_size = Some(AddressSize::Bits64);
                 let message = format!("an address has 32 or 64 bits, not {other}");
                 self.report

@@ -1,6 +1,7 @@
-//! Constants at their use: the bits of a constant in a type. PTX ISA §4.5, §6.3; A8, A10, A94 of the project's readings.
+//! Constants at their use: conversion to the bits of a type. PTX ISA §4.5, §6.3; A8, A10, A94 of the
+//! project's readings.
 //!
-//! Invariant: the bits are those of the type's width; what is lost on the way has a warning or an error.
+//! Invariant: the result has the type's width; a loss in the conversion is a warning or an error.
 
 use super::checker::Checker;
 use super::constant::Const;
@@ -13,7 +14,7 @@ pub(super) fn initial(checker: &mut Checker<'_>, ty: Ty, value: Const, span: Spa
     if let (Ty::B16, Const::Double(double)) = (ty, value)
         && let Some(bits) = half(double)
     {
-        // Compilers write initial values of half precision so.
+        // Compilers write initial values of half precision in this form.
         checker.report.push(
             Diagnostic::new(Code::NonStandard, span, "a floating-point value in a variable of type `.b16`")
                 .with_label(format!("taken as half precision: {bits:#06x}"))
@@ -82,7 +83,7 @@ fn mismatch(
         Diagnostic::new(
             Code::WrongOperandType,
             span,
-            format!("`{}` is no constant of type `.{}`", span.text(checker.text), ty.name()),
+            format!("`{}` is not a constant of type `.{}`", span.text(checker.text), ty.name()),
         )
         .with_label(format!("this is a constant of type `{}`", value.type_name()))
         .with_help("nothing converts between integer and floating-point constants")
@@ -119,7 +120,7 @@ fn float(checker: &mut Checker<'_>, ty: Ty, value: Const, span: Span) -> Option<
                 Diagnostic::new(
                     Code::NotPortable,
                     span,
-                    format!("the integer `{value}` where a constant of type `.{}` is wanted", ty.name()),
+                    format!("expected a constant of type `.{}`, found the integer `{value}`", ty.name()),
                 )
                 .with_help(format!("`{value}.0`"))
                 .with_section("4.5.2"),
@@ -150,7 +151,7 @@ fn integer_as_double(value: Const) -> f64 {
     }
 }
 
-/// The bits of a number in half precision, where it is one.
+/// The bits of a number in half precision, if it is representable.
 fn half(value: f64) -> Option<u16> {
     let bits = value.to_bits();
     let sign = u16::from(value.is_sign_negative()) << 15;

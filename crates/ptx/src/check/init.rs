@@ -1,7 +1,7 @@
 //! Initialisers: bytes, addresses, and the fields of opaque variables. PTX ISA §5.3, §5.4.4.
 //!
-//! Invariant: the bytes of an [`Init`] are never longer than the variable, and relocations lie inside the variable. The
-//! memory that a module's initialisers take is bounded by the length of the text.
+//! Invariant: the bytes of an [`Init`] are never longer than the variable, and relocations lie inside the
+//! variable. The memory for a module's initialisers is bounded by the length of the text.
 
 use super::checker::Checker;
 use super::constant::Const;
@@ -16,7 +16,7 @@ use crate::diag::{Code, Diagnostic};
 use crate::isa::{Space, Ty, TyKind, Version};
 use crate::syntax::tree::{Expr, ExprKind, Initializer, Name};
 
-/// What an initialiser gives.
+/// The result of an initialiser.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Initial {
     /// Contents.
@@ -25,10 +25,10 @@ pub(super) struct Initial {
     pub(super) fields: Vec<(String, u64)>,
 }
 
-/// Bytes that all initialisers of a module may take beyond a multiple of the text, in gaps between values; chosen.
+/// Bytes that the gaps between values of all initialisers may take, beyond a multiple of the text. Chosen.
 const SPARE_BYTES: usize = 64 << 20;
 
-/// Evaluates an initialiser; gives an unsized first dimension its size. `None` after an error.
+/// Evaluates an initialiser, and sets the size of an unsized first dimension. `None` after an error.
 pub(super) fn evaluate(
     checker: &mut Checker<'_>,
     shape: &mut Shape,
@@ -91,7 +91,7 @@ impl Filler<'_, '_> {
             return self.element(offset, initializer);
         };
         let Initializer::List { items, span } = initializer else {
-            wrong_nesting(self.checker, initializer.span(), "a list in braces must stand here");
+            wrong_nesting(self.checker, initializer.span(), "expected a list in braces");
             return;
         };
         if items.len() as u64 > *first {
@@ -190,7 +190,7 @@ impl Filler<'_, '_> {
                             expr.span,
                             format!("an address in a variable of type `.{}`", self.ty.name()),
                         )
-                        .with_help(format!("ptxas wants `.u{size}`"))
+                        .with_help(format!("ptxas expects `.u{size}`"))
                         .with_section("5.4.4"),
                     );
                 }
@@ -241,7 +241,7 @@ impl Filler<'_, '_> {
         self.parts.push(Part { offset, byte, symbol, addend: sum.addend, generic, span });
     }
 
-    /// What a name in an initialiser stands for, with the state space of a variable.
+    /// The symbol of a name in an initialiser, and the state space of a variable.
     fn symbol(&mut self, sum: &SymbolSum) -> Option<(Symbol, Option<Space>)> {
         let text = self.checker.text;
         let name = sum.name.name.text(text);
@@ -267,7 +267,7 @@ impl Filler<'_, '_> {
                         return Some((Symbol::Var(id), Some(space)));
                     }
                     Space::Global | Space::Const | Space::Tex => {
-                        format!("`{name}` is opaque, so its address cannot stand in an initialiser")
+                        format!("`{name}` is opaque, so its address cannot be used in an initialiser")
                     }
                     Space::Shared
                     | Space::Local
@@ -275,7 +275,7 @@ impl Filler<'_, '_> {
                     | Space::Reg
                     | Space::Sreg
                     | Space::Generic => format!(
-                        "`{name}` is in `.{}`; only addresses of `.global` and `.const` variables can stand in an initialiser",
+                        "`{name}` is in `.{}`; only addresses of `.global` and `.const` variables can be used in an initialiser",
                         variable.space.name()
                     ),
                 }
@@ -292,7 +292,7 @@ impl Filler<'_, '_> {
                 return Some((Symbol::Func(id), None));
             }
             Some(Found::Entity(entity, _)) => {
-                format!("`{name}` is {}, which has no address that could stand here", entity.noun())
+                format!("`{name}` is {}, which has no address that can be used here", entity.noun())
             }
             Some(Found::Member(..)) => format!("`{name}` is a register, which has no address"),
         };
@@ -313,7 +313,7 @@ fn wrong_nesting(checker: &mut Checker<'_>, span: Span, label: &str) {
     );
 }
 
-/// Joins the bytes of one address that lie side by side.
+/// Merges adjacent bytes of one address.
 fn merge_parts(checker: &mut Checker<'_>, parts: Vec<Part>, init: &mut Init) {
     for part in parts {
         let continues = init.relocs.last_mut().filter(|last| {
@@ -341,7 +341,7 @@ fn merge_parts(checker: &mut Checker<'_>, parts: Vec<Part>, init: &mut Init) {
                     part.span,
                     "the upper bytes of an address without its lower bytes",
                 )
-                .with_label("the bytes below must stand before it")
+                .with_label("the lower bytes must come first")
                 .with_section("5.4.4"),
             );
         }
@@ -401,7 +401,7 @@ const FIELDS: &[Field] = &[
     field("memory_layout", "s", 4, 2),
 ];
 
-/// Words that `filter_mode` and `addr_mode_i` take; their numbers are their places (the manual gives none).
+/// Words for `filter_mode` and `addr_mode_i`; their numbers are their indices (the manual gives none).
 const FILTER_MODES: [&str; 2] = ["nearest", "linear"];
 const ADDR_MODES: [&str; 5] = ["wrap", "mirror", "clamp_ogl", "clamp_to_edge", "clamp_to_border"];
 

@@ -1,7 +1,7 @@
-//! Instructions: which row of the table, whether it exists here, and its operands. PTX ISA §4.3.2, §9.
+//! Instructions: the row of the table, its availability, and the operands. PTX ISA §4.3.2, §9.
 //!
-//! Invariant: an instruction gives one diagnostic where its words or the number or kind of its operands are wrong, else
-//! one per wrong operand.
+//! Invariant: an instruction whose words are wrong, or whose operands are wrong in number or kind, gives one
+//! diagnostic; otherwise each wrong operand gives one.
 
 use super::body::BodyChecker;
 use super::constant::Const;
@@ -17,16 +17,16 @@ use crate::diag::{Code, Diagnostic};
 use crate::isa::{self, Body, Match, OperandShape, Ty, Unmet, Version};
 use crate::syntax::tree::{self, OperandKind, Reference};
 
-/// A written operand, its expressions evaluated.
+/// An operand of the text, with its expressions evaluated.
 #[derive(Clone, Debug)]
 pub(super) struct Written<'t> {
-    /// Where it stands.
+    /// Its place.
     pub(super) span: Span,
-    /// What it is.
+    /// Its kind.
     pub(super) kind: WrittenKind<'t>,
 }
 
-/// What a written operand is.
+/// The kind of a written operand.
 #[derive(Clone, Debug)]
 pub(super) enum WrittenKind<'t> {
     /// `_`
@@ -56,7 +56,7 @@ pub(super) enum WrittenKind<'t> {
 }
 
 impl Written<'_> {
-    /// What takes part in choosing a row.
+    /// The shape of the operand, which helps to select a row.
     fn shape(&self, text: &str) -> OperandShape {
         let count = |list: &[Written<'_>]| u8::try_from(list.len()).unwrap_or(u8::MAX);
         let selected = |r: &Reference| r.suffix.is_some_and(|word| word.text(text).len() > 1);
@@ -93,7 +93,7 @@ impl Written<'_> {
     }
 }
 
-/// What checking an operand needs to know of its instruction.
+/// The context of an operand.
 #[derive(Clone, Copy)]
 pub(super) struct Site<'m> {
     /// Row and modifiers.
@@ -105,13 +105,13 @@ pub(super) struct Site<'m> {
 }
 
 impl<'a> BodyChecker<'_, 'a> {
-    /// Checks an instruction. The lists of its operands take the memory of the instruction before it.
+    /// Checks an instruction. Reuses the memory of the previous instruction's operand lists.
     pub(super) fn instruction(&mut self, instruction: &tree::Instruction) {
         let (mut written, mut shapes) = std::mem::take(&mut self.lists);
         self.instruction_with(instruction, &mut written, &mut shapes);
         written.clear();
         shapes.clear();
-        // An empty list that is collected keeps its memory, and loses the lifetime of what was in it.
+        // Collecting an empty iterator keeps the allocation, and drops the lifetime of the old elements.
         let written = written.into_iter().map_while(|_| None).collect();
         self.lists = (written, shapes);
     }
@@ -167,8 +167,8 @@ impl<'a> BodyChecker<'_, 'a> {
         }
     }
 
-    /// Where a vector and a single value make different instructions, the name of a vector register counts as a vector:
-    /// packing and unpacking `mov` (§9.7.8.3), texel offsets beside a depth to compare with (§9.7.9.3).
+    /// Treats the name of a vector register as a vector where vectors and single values select different
+    /// rows: packing and unpacking `mov` (§9.7.8.3), and texel offsets next to a depth reference (§9.7.9.3).
     fn vector_registers(
         &self,
         instruction: &tree::Instruction,
@@ -192,7 +192,7 @@ impl<'a> BodyChecker<'_, 'a> {
         }
     }
 
-    /// The same for predicates.
+    /// Treats the names of predicates as predicates where this selects a row.
     fn predicates(&self, written: &[Written<'_>], shapes: &mut [OperandShape]) {
         for (operand, shape) in written.iter().zip(shapes) {
             let (WrittenKind::Name(reference) | WrittenKind::Not(reference)) = &operand.kind else {
@@ -209,7 +209,7 @@ impl<'a> BodyChecker<'_, 'a> {
         }
     }
 
-    /// The elements of the register of that name, where there is one.
+    /// The number of elements of the register with that name, if it exists.
     fn vector_register_lanes(&self, name: tree::Name) -> Option<u8> {
         match self.checker.scopes.find(name.text(self.checker.text))? {
             Found::Entity(Entity::Register(id), _) => Some(self.register(id).vector),
@@ -218,7 +218,7 @@ impl<'a> BodyChecker<'_, 'a> {
         }
     }
 
-    /// The modifiers, with a bank put into its word: `const[2]`.
+    /// The modifiers, with a bank included in its word: `const[2]`.
     fn words(&mut self, instruction: &tree::Instruction) -> Option<Vec<std::borrow::Cow<'a, str>>> {
         let text = self.checker.text;
         let mut words: Vec<std::borrow::Cow<'a, str>> =
@@ -245,8 +245,8 @@ impl<'a> BodyChecker<'_, 'a> {
         Some(words)
     }
 
-    /// Finds the row, and checks what it asks of version, target and modifiers. One opcode with operands of one outline is
-    /// looked up once.
+    /// Finds the row, and checks its version, target and modifiers. The result is cached by opcode text and
+    /// operand shapes.
     fn find(
         &mut self,
         instruction: &tree::Instruction,
@@ -285,7 +285,7 @@ impl<'a> BodyChecker<'_, 'a> {
         }
     }
 
-    /// ptxas takes modifiers in any order; the manual's forms have one.
+    /// ptxas accepts modifiers in any order; the manual's forms have a fixed order.
     fn order(&mut self, instruction: &tree::Instruction, found: &Match, order: &str) {
         let mnemonic = instruction.mnemonic.text(self.checker.text);
         let name = instruction.opcode_span().text(self.checker.text);
@@ -293,14 +293,14 @@ impl<'a> BodyChecker<'_, 'a> {
             Diagnostic::new(
                 Code::NonStandard,
                 instruction.opcode_span(),
-                format!("the modifiers of `{name}` stand in another order than in the manual"),
+                format!("the modifiers of `{name}` are in another order than in the manual"),
             )
             .with_help(format!("`{mnemonic}{order}`"))
             .with_section(found.row.row().section),
         );
     }
 
-    /// Where operands are broken: says at least that the instruction does not exist.
+    /// For an instruction with wrong operands: reports at least an unknown opcode.
     fn words_alone(&mut self, instruction: &tree::Instruction) {
         if self.checker.report.is_full() {
             return;
@@ -317,7 +317,7 @@ impl<'a> BodyChecker<'_, 'a> {
         }
     }
 
-    /// Versions, targets, and rules over the modifiers.
+    /// Checks versions, targets, and rules about the modifiers.
     fn requirements(
         &mut self,
         instruction: &tree::Instruction,
@@ -326,14 +326,14 @@ impl<'a> BodyChecker<'_, 'a> {
     ) -> bool {
         let section = Some(found.row.row().section);
         if let Some(((requirement, unmet), level)) = self.checker.unmet(|level| found.unmet(shapes, level)) {
-            // ptxas takes `nanosleep` one version before the manual's.
+            // ptxas accepts `nanosleep` one version earlier than the manual.
             if found.row.row().op == isa::Op::Nanosleep
                 && unmet == Unmet::Ptx(Version::new(6, 3))
                 && level.ptx == Version::new(6, 2)
             {
                 let opcode = instruction.opcode_span();
                 self.checker.report.push(
-                    Diagnostic::new(Code::NonStandard, opcode, "`nanosleep` is of PTX 6.3")
+                    Diagnostic::new(Code::NonStandard, opcode, "`nanosleep` is from PTX 6.3")
                         .with_section("9.7.12.10"),
                 );
                 return true;
@@ -353,7 +353,7 @@ impl<'a> BodyChecker<'_, 'a> {
             return false;
         }
         let opcode = instruction.opcode_span();
-        // What a row excludes may be a form of its own.
+        // Modifiers that a row excludes may form a later instruction.
         if found.mods_error().is_some()
             && let Some(later) = self.later_form(instruction, shapes)
             && self.later(instruction, later)
@@ -374,7 +374,7 @@ impl<'a> BodyChecker<'_, 'a> {
         false
     }
 
-    /// What stands in the place of a form that was removed.
+    /// The replacement of a removed form.
     fn instead(&self, found: &Match) -> String {
         if let Some(old) = found.deprecation() {
             return format!("{} replaces it", old.instead);
@@ -388,7 +388,7 @@ impl<'a> BodyChecker<'_, 'a> {
         isa::forms(&rows.filter(open).copied().collect::<Vec<_>>())
     }
 
-    /// The place of a requirement: its word, else the opcode.
+    /// The place of a requirement: its word, or the opcode.
     fn requirement_span(&self, instruction: &tree::Instruction, found: &Match, what: &str) -> Span {
         if let Some(word) = what.strip_prefix('.') {
             let place = instruction.modifiers.iter().find(|m| m.text(self.checker.text) == word);
@@ -407,7 +407,7 @@ impl<'a> BodyChecker<'_, 'a> {
     }
 
     /// `@p`: `None` after an error.
-    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
+    #[allow(clippy::wildcard_enum_match_arm, reason = "kinds that are not listed are refused")]
     fn guard(&mut self, guard: &tree::Guard) -> Option<Guard> {
         let text = self.checker.text;
         let name = guard.name.span.text(text);
@@ -468,8 +468,8 @@ impl<'a> BodyChecker<'_, 'a> {
         all.into_iter().collect()
     }
 
-    /// Tells the watch over call sequences what happens.
-    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
+    /// Passes the instruction to the check of call sequences.
+    #[allow(clippy::wildcard_enum_match_arm, reason = "kinds that are not listed are refused")]
     fn watch(&mut self, inst: &Inst, span: Span) {
         use super::module::{AddressBase, LocalRole};
         let call_param = |operand: &Operand, body: &super::module::Body| match operand {
@@ -513,7 +513,7 @@ impl<'a> BodyChecker<'_, 'a> {
     }
 }
 
-/// The outlines of up to eight operands in one number; `None` where there are more.
+/// The shapes of up to eight operands in one number; `None` for more.
 fn shape_key(shapes: &[OperandShape]) -> Option<u128> {
     if shapes.len() > 8 {
         return None;

@@ -1,8 +1,9 @@
-//! Instructions that the manual forbids and ptxas takes, where their meaning is plain: they are rewritten to what they mean, with a
-//! warning whose code says what it is. Programs have them since ptxas is what they were tried on.
+//! Instructions that the manual forbids and ptxas accepts, if their meaning is clear: they are rewritten to
+//! the manual's form, with a warning. Programs contain them because they were tested with ptxas.
 //!
-//! Invariant: after rewriting, an instruction is one of the manual's forms; no later stage knows of these. Under
-//! [`strict`](super::CheckOptions::strict) each warning is an error. What has no plain meaning stays an error.
+//! Invariant: the rewritten instruction is one of the manual's forms, so later stages need not handle others.
+//! Under [`strict`](super::CheckOptions::strict) each warning is an error. An instruction without a clear
+//! meaning stays an error.
 
 use super::body::BodyChecker;
 use super::inst::{Written, WrittenKind};
@@ -13,7 +14,7 @@ use crate::isa::{self, Body, OperandShape, Ty, TyKind};
 use crate::syntax::tree;
 
 impl BodyChecker<'_, '_> {
-    /// Rewrites the operands of an instruction in a way that only ptxas knows.
+    /// Rewrites operand forms that only ptxas accepts.
     pub(super) fn lenient<'t>(&mut self, instruction: &'t tree::Instruction, written: &mut Vec<Written<'t>>) {
         let text = self.checker.text;
         match instruction.mnemonic.text(text) {
@@ -39,7 +40,7 @@ impl BodyChecker<'_, '_> {
                 instruction.opcode_span(),
                 "a call with results has a list of arguments, which may be empty",
             )
-            .with_help("`()` behind the function")
+            .with_help("`()` after the function")
             .with_section("9.7.11.5"),
         );
         written.insert(2, Written { span: end, kind: WrittenKind::List(Vec::new()) });
@@ -82,8 +83,8 @@ impl BodyChecker<'_, '_> {
         first.kind = WrittenKind::Pair(Box::new(single), Box::new(sink));
     }
 
-    /// A register plus a constant as an operand that is read: the sum goes into a register of its own before the instruction.
-    /// Sums wrap around.
+    /// A register plus a constant as a source operand: an additional instruction computes the sum into a new
+    /// register. Sums wrap.
     pub(super) fn register_sum(&mut self, register: Operand, addend: i64, span: Span) -> Option<Operand> {
         let (Operand::Register(id) | Operand::Element(id, _)) = register else { return None };
         let ty = self.register(id).ty;
@@ -93,7 +94,7 @@ impl BodyChecker<'_, '_> {
             (TyKind::Bits | TyKind::Unsigned | TyKind::Signed, 64) => Ty::U64,
             _ => {
                 let name = ty.name();
-                let message = format!("nothing can be added to a register of type `.{name}` in an operand");
+                let message = format!("a constant cannot be added to a register of type `.{name}`");
                 return self.wrong_kind(span, &message);
             }
         };
@@ -126,7 +127,7 @@ impl BodyChecker<'_, '_> {
         Some(extended)
     }
 
-    /// Puts an instruction before the one that is checked, which writes a new register of type `ty`.
+    /// Inserts an instruction before the current one, which writes a new register of type `ty`.
     fn ahead(
         &mut self,
         mnemonic: &str,
@@ -138,7 +139,7 @@ impl BodyChecker<'_, '_> {
     ) -> Option<Operand> {
         let found = isa::select(mnemonic, words, shapes).ok()?;
         let id = RegisterId(self.body.registers.len() as u32);
-        // `%` and `$` in one name: no text of a compiler has it, and if one has, printing gives it another.
+        // `%` and `$` in one name: compilers do not use it, and printing renames duplicates.
         self.body.registers.push(Register { name: format!("%$sum{}", id.0), ty, vector: 1 });
         let mut operands = vec![Operand::Register(id)];
         operands.extend(sources);

@@ -1,7 +1,8 @@
-//! Names that are not declared: which declared name was probably meant. PTX ISA §5.4.
+//! Suggestions for undeclared names. PTX ISA §5.4.
 //!
-//! Invariant: a suggestion is a name that may stand at that place: a label for a branch, a predicate for a guard, a register of a
-//! type that fits for an operand. The time for a module is bounded by the number of suggestions and of names that are compared.
+//! Invariant: a suggestion is a name that is allowed at that place: a label for a branch, a predicate for a
+//! guard, a register of a suitable type for an operand. The time per module is bounded by the number of
+//! suggestions and of compared names.
 
 use super::checker::Checker;
 use super::module::{Register, RegisterId};
@@ -13,17 +14,17 @@ use crate::isa::{Ty, TyKind};
 use crate::spelling;
 use crate::syntax::tree::Name;
 
-/// How many names a suggestion is sought among, and how many suggestions a module gets; so that a module full of
-/// mistakes takes linear time.
+/// The number of names that a suggestion is chosen from, and the number of suggestions per module. The limits
+/// keep the time linear for modules full of mistakes.
 const SUGGESTION_NAMES: usize = 4096;
 const SUGGESTIONS: u32 = 64;
 
-/// What may stand where a name is used.
+/// The kinds of names that are allowed at a place.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Wanted {
     /// A register, variable or function.
     Value,
-    /// A register of a type that fits.
+    /// A register of a suitable type.
     Register(Ty, Width),
     /// A variable, or a register that can hold an address.
     Address,
@@ -34,7 +35,7 @@ pub(super) enum Wanted {
 }
 
 impl Wanted {
-    /// Whether a register of that type may stand there.
+    /// Whether a register of that type is allowed.
     fn takes_register(self, have: Ty) -> bool {
         match self {
             Wanted::Value => true,
@@ -44,7 +45,7 @@ impl Wanted {
         }
     }
 
-    /// Whether the declared thing may stand there; `registers` are those of the body.
+    /// Whether the declared entity is allowed; `registers` are those of the body.
     fn takes(self, entity: Entity, registers: &[Register]) -> bool {
         let ty = |id: RegisterId| registers.get(id.0 as usize).map(|register| register.ty);
         match entity {
@@ -63,7 +64,7 @@ impl Wanted {
 }
 
 impl<'a> Checker<'a> {
-    /// Says that a name is not declared, once per function.
+    /// Reports an undeclared name, once per function.
     pub(super) fn undeclared(&mut self, name: Name, wanted: Wanted, registers: &[Register]) {
         let text = name.text(self.text);
         if let Some(since) = crate::isa::sreg::later(text) {
@@ -90,7 +91,7 @@ impl<'a> Checker<'a> {
         self.missing(Code::Undeclared, name.span, text, "is not declared", "5.4", wanted, registers);
     }
 
-    /// Says that a function is not declared, once per function.
+    /// Reports an undeclared function, once per function.
     pub(super) fn undeclared_function(&mut self, name: Name) {
         self.missing(
             Code::UndeclaredFunction,
@@ -103,13 +104,13 @@ impl<'a> Checker<'a> {
         );
     }
 
-    /// Says that a label does not exist, once per function.
+    /// Reports an undefined label, once per function.
     pub(super) fn undefined_label(&mut self, text: &str, span: Span) {
-        let says = "is no label that can be seen from here";
+        let says = "is not a label in scope";
         self.missing(Code::UndefinedLabel, span, text, says, "4.3", Wanted::Label, &[]);
     }
 
-    /// Whether there is time to look for what was meant.
+    /// Whether the limit allows another suggestion.
     pub(super) fn may_suggest(&mut self) -> bool {
         self.suggestions = self.suggestions.saturating_add(1);
         self.suggestions <= SUGGESTIONS
@@ -144,7 +145,7 @@ impl<'a> Checker<'a> {
         self.report.push(diagnostic);
     }
 
-    /// The declared name that is nearest to `name`, of those that may stand there.
+    /// Of the names that are allowed there, the nearest to `name`.
     fn meant(&self, name: &str, wanted: Wanted, registers: &[Register]) -> Option<String> {
         let fits = |name: &&str| match self.scopes.find(name) {
             Some(Found::Entity(entity, _)) => wanted.takes(entity, registers),
@@ -154,7 +155,7 @@ impl<'a> Checker<'a> {
         if let Some(near) = spelling::closest(name, self.scopes.visible(SUGGESTION_NAMES).filter(fits)) {
             return Some(near.to_owned());
         }
-        // A member of a family: the prefix is misspelled, and the number is one that the family has.
+        // A member of a family: the prefix is misspelled, and the family has the number.
         let digits = name.bytes().rev().take_while(u8::is_ascii_digit).count();
         let (prefix, number) = name.split_at(name.len() - digits);
         let index: u64 = number.parse().ok()?;

@@ -1,7 +1,8 @@
-//! Why an instruction is none: which of its words is wrong, and what could stand there. PTX ISA §9.7.
+//! Diagnostics for instructions without a row: the wrong word, and the words that are allowed in its place.
+//! PTX ISA §9.7.
 //!
-//! Invariant: one diagnostic, at the word that is wrong where it can be told; [`crate::isa::Mismatch`] says the rest. What is
-//! offered exists in the module's version and target.
+//! Invariant: one diagnostic, at the wrong word if it can be determined; [`crate::isa::Mismatch`] classifies
+//! the mistake. Suggestions exist in the module's version and target.
 
 use super::body::BodyChecker;
 use super::inst::Written;
@@ -12,7 +13,7 @@ use crate::spelling;
 use crate::syntax::tree;
 
 impl BodyChecker<'_, '_> {
-    /// Says why no row fits.
+    /// Reports why no row matches.
     pub(super) fn mismatch(
         &mut self,
         instruction: &tree::Instruction,
@@ -55,7 +56,7 @@ impl BodyChecker<'_, '_> {
         self.checker.report.push(diagnostic);
     }
 
-    /// The later form that an instruction is.
+    /// The form from a later PTX version that the instruction has.
     pub(super) fn later_form(
         &self,
         instruction: &tree::Instruction,
@@ -66,8 +67,8 @@ impl BodyChecker<'_, '_> {
         isa::later::find(instruction.mnemonic.text(text), &words, shapes)
     }
 
-    /// Says that a form is not implemented, or what it needs; false where the module is too old for it, and its words are so plain
-    /// that they are rather a slip.
+    /// Reports that a later form is not implemented, or its requirements. False if the module is too old for
+    /// it and its words are so common that a typing error is more likely.
     pub(super) fn later(&mut self, instruction: &tree::Instruction, later: &'static Later) -> bool {
         let text = self.checker.text;
         let opcode = instruction.opcode_span();
@@ -88,8 +89,8 @@ impl BodyChecker<'_, '_> {
         true
     }
 
-    /// The modifier that is wrong where all others are right, with what to say of it: the last one without which the form
-    /// exists, else a rounding in whose place another must stand.
+    /// The wrong modifier and a message, if all others are right: the last modifier without which a form
+    /// exists, or a rounding modifier that must be replaced by another.
     fn culprit(&mut self, instruction: &tree::Instruction) -> Option<Culprit> {
         let text = self.checker.text;
         let words: Vec<&str> = instruction.modifiers.iter().map(|word| word.text(text)).collect();
@@ -123,11 +124,11 @@ impl BodyChecker<'_, '_> {
     }
 }
 
-/// The modifier that is wrong, and what to say of it.
+/// The wrong modifier, and the message about it.
 struct Culprit {
     word: tree::Word,
     label: String,
-    /// What was probably meant.
+    /// A question with suggestions.
     question: Option<String>,
     section: Option<&'static str>,
 }
@@ -138,7 +139,7 @@ impl Culprit {
     }
 }
 
-/// The forms of a mnemonic that exist for the module.
+/// The forms of a mnemonic that the module can use.
 struct Forms<'t> {
     mnemonic: &'t str,
     level: Option<Level>,
@@ -150,7 +151,7 @@ impl Forms<'_> {
         isa::match_mods(self.mnemonic, words).iter().any(|(row, _)| open(*row))
     }
 
-    /// Every word that some row has a slot or place for, sorted.
+    /// Every word that some row accepts, sorted.
     fn vocabulary(&self) -> Vec<Word> {
         let forms = isa::rows_of(self.mnemonic).iter().map(|row| row.form());
         let mut words: Vec<Word> = forms.flat_map(isa::Form::words).collect();
@@ -159,14 +160,14 @@ impl Forms<'_> {
         words
     }
 
-    /// Whether some form wants either the one word or the other.
+    /// Whether some form accepts either of the two words but not both.
     fn exclude(&self, word: &str, other: &str) -> bool {
         let (Some(word), Some(other)) = (Word::from_text(word), Word::from_text(other)) else { return false };
         let mut sets = isa::rows_of(self.mnemonic).iter().flat_map(|row| &row.form().sets);
         word != other && sets.any(|set| set.holds(word) && set.holds(other))
     }
 
-    /// What could stand in the place of word `index`.
+    /// The words that are allowed in place of word `index`.
     fn instead(&self, words: &[&str], index: usize) -> Vec<String> {
         let fits = |other: &Word| {
             let mut changed = words.to_vec();
@@ -176,7 +177,7 @@ impl Forms<'_> {
         self.vocabulary().into_iter().filter(fits).map(|w| format!("`.{}`", w.text())).collect()
     }
 
-    /// The types that could stand in the place of type `index`.
+    /// The types that are allowed in place of type `index`.
     fn types_instead(&self, words: &[&str], index: usize) -> Vec<String> {
         let mut all = self.instead(words, index);
         let is_type = |text: &String| {
@@ -186,7 +187,7 @@ impl Forms<'_> {
         all
     }
 
-    /// The most types that a form has.
+    /// The largest number of types in a form.
     fn most_types(&self) -> usize {
         let types = |form: &isa::Form| {
             let sets = form.sets.iter().filter(|set| set.values.iter().any(|(word, _)| word.ty().is_some()));
@@ -196,43 +197,46 @@ impl Forms<'_> {
         isa::rows_of(self.mnemonic).iter().map(|row| types(row.form())).max().unwrap_or(0)
     }
 
-    /// Whether some form has a place for the word.
+    /// Whether some form accepts the word.
     fn knows(&self, word: &str) -> bool {
         Word::from_text(word).is_some_and(|word| self.vocabulary().contains(&word))
     }
 
-    /// What to say of word `index`, which no form has: the words that can stand there, where they are few or types, and what was
-    /// probably meant.
+    /// The message about word `index`, which no form accepts: the allowed words, if they are few or types,
+    /// and a suggestion.
     fn stranger(&self, words: &[&str], index: usize) -> (String, Option<String>) {
-        /// More words than this are not listed, save types.
+        /// Longer lists of words are omitted, except types.
         const FEW: usize = 8;
         let exists = |words: &[&str]| self.exist(words);
         let found = isa::nearest::stranger(self.mnemonic, words, index, &exists);
         let types = !found.possible.is_empty() && found.possible.iter().all(|word| word.ty().is_some());
         let list = isa::nearest::quoted_words(&found.possible);
         let label = match found.possible.len() {
-            0 => format!("`.{}` is no modifier of `{}`", words[index], self.mnemonic),
+            0 => format!("`.{}` is not a modifier of `{}`", words[index], self.mnemonic),
             _ if types => {
-                format!("`.{}` is no type of `{}`; types here: {list}", words[index], self.mnemonic)
+                format!("`.{}` is not a type of `{}`; types here: {list}", words[index], self.mnemonic)
             }
             n if n <= FEW => {
-                format!("`.{}` is no modifier of `{}`; modifiers here: {list}", words[index], self.mnemonic)
+                format!(
+                    "`.{}` is not a modifier of `{}`; modifiers here: {list}",
+                    words[index], self.mnemonic
+                )
             }
-            _ => format!("`.{}` is no modifier of `{}`", words[index], self.mnemonic),
+            _ => format!("`.{}` is not a modifier of `{}`", words[index], self.mnemonic),
         };
         let meant: Vec<String> = found.meant.iter().map(|word| format!(".{}", word.text())).collect();
         let question = (!meant.is_empty()).then(|| spelling::question(meant.iter().map(String::as_str)));
         (label, question)
     }
 
-    /// Why word `index`, without which the form exists, cannot stand there.
+    /// The reason why word `index`, without which the form exists, is not allowed.
     fn superfluous(&self, words: &[&str], index: usize) -> String {
         let word = words[index];
         if words.iter().filter(|other| **other == word).count() > 1
             && isa::match_mods(self.mnemonic, words).is_empty()
             && self.exist(&without(words, index))
         {
-            return format!("`.{word}` stands here twice");
+            return format!("`.{word}` occurs twice");
         }
         let is_type = |i: &usize| Word::from_text(words[*i]).is_some_and(|w| w.ty().is_some());
         let types: Vec<usize> = (0..words.len()).filter(is_type).collect();
@@ -242,22 +246,22 @@ impl Forms<'_> {
             && let Some(other) = others().next()
             && self.most_types() == 1
         {
-            return format!("`{}` has one type, and `.{}` is it", self.mnemonic, words[other]);
+            return format!("`{}` takes one type, and already has `.{}`", self.mnemonic, words[other]);
         }
         for other in others() {
             let with = self.types_instead(words, other);
             if (1..=8).contains(&with.len()) {
                 let (with, not) = (with.join(" "), words[other]);
-                // With several types, what is said holds only beside the other ones.
+                // With several types, the message is true only in combination with the others.
                 return match types.len() {
-                    1 => format!("`.{word}` goes with {with}, not with `.{not}`"),
+                    1 => format!("`.{word}` is for {with}, not for `.{not}`"),
                     _ => {
                         let rest = without(words, other);
                         let at = types.iter().position(|i| *i == other).map_or("", |n| ordinal(n));
                         let beside = rest.iter().map(|w| format!("`.{w}`")).collect::<Vec<_>>().join(" ");
                         let name = without(words, index).join(".");
                         format!(
-                            "`{}.{name}` exists without it; beside {beside}, the {at} type is one of {with}",
+                            "`{}.{name}` exists without it; with {beside}, the {at} type must be one of {with}",
                             self.mnemonic
                         )
                     }
@@ -265,7 +269,7 @@ impl Forms<'_> {
             }
         }
         if let Some(other) = words.iter().find(|other| self.exclude(word, other)) {
-            return format!("`.{word}` cannot stand beside `.{other}`");
+            return format!("`.{word}` cannot be combined with `.{other}`");
         }
         let name = without(words, index).iter().fold(self.mnemonic.to_owned(), |name, w| name + "." + w);
         format!("without this, `{name}` exists")

@@ -1,14 +1,16 @@
-//! Checking: from a tree to a [`Module`], or to what is wrong with the text.
+//! Checking: from a tree to a [`Module`], or to diagnostics.
 //!
-//! Invariant: a [`Module`] exists only where no error was found; then nothing later can fail because of the text. Several
-//! mistakes give several diagnostics, one mistake gives one: what rests on something broken says nothing more.
+//! Invariant: a [`Module`] exists only if no error was found; then no later stage can fail because of the
+//! text. Independent mistakes each give one diagnostic; consequences of a mistake are not reported.
 //!
-//! The tree of a statement or declaration is dropped once it has been checked; there is never one of a whole module.
+//! The tree of a statement or declaration is dropped after its check, so there is never a tree of the whole
+//! module.
 //!
-//! Data flow: the header (`header`) fixes version and target; declarations (`declare`, `shape`, `init`, `function`) fill the
-//! module's scope (`scope`) in the order of the text; bodies (`body`) are checked as they are met: each instruction
-//! (`inst`) finds its row in the table, then its operands (`operand`, `mov`, `address`, `texture`, `call`) and the row's rules (`rule`)
-//! are checked. Constants are `constexpr` and `constant`; versions and targets are compared in `gate`.
+//! Data flow: the header (`header`) determines version and target. Declarations (`declare`, `shape`, `init`,
+//! `function`) fill the module's scope (`scope`) in the order of the text. Bodies (`body`) are checked in
+//! between: for each instruction (`inst`) its row in the table, its operands (`operand`, `mov`, `address`,
+//! `texture`, `call`) and the row's rules (`rule`). Constants are evaluated in `constexpr` and `constant`;
+//! versions and targets are compared in `gate`.
 //!
 //! PTX ISA §4 to §7, §9.4, §11.
 #![deny(clippy::wildcard_enum_match_arm)]
@@ -62,19 +64,19 @@ use checker::Checker;
 use module::Source;
 use std::sync::Arc;
 
-/// How to check.
+/// Options of a check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CheckOptions {
-    /// The architecture to load on; without it, the module's own `.target`.
+    /// The architecture on which the module is loaded; by default the module's own `.target`.
     pub gpu_name: Option<Sm>,
-    /// Refuse what the manual and ptxas do not both accept.
+    /// Refuse programs that only the manual or only ptxas accepts.
     pub strict: bool,
 }
 
-/// What checking a text gives.
+/// The result of a check.
 #[derive(Debug)]
 pub struct Checked {
-    /// The module, where no error was found.
+    /// The module, if no error was found.
     pub module: Option<Module>,
     /// The text, for rendering diagnostics.
     pub source: Arc<Source>,
@@ -85,7 +87,7 @@ pub struct Checked {
 /// The longest text that spans can point into.
 const LONGEST: usize = u32::MAX as usize;
 
-/// Checks a text. `name` is what diagnostics call it. Never fails: what is wrong is in the diagnostics.
+/// Checks a text. `name` is its name in diagnostics. Never fails: mistakes are reported as diagnostics.
 pub fn check(name: &str, text: &str, options: &CheckOptions) -> Checked {
     if text.len() > LONGEST {
         return too_long(name);
@@ -110,7 +112,8 @@ pub fn check(name: &str, text: &str, options: &CheckOptions) -> Checked {
     let mut found = preprocessed.diagnostics;
     found.append(&mut lexed.diagnostics);
     let mut checker = Checker::new(text, *options, found);
-    // What stands before the last directive of the header is read twice, as everything depends on it, wherever it stands.
+    // The items before the last directive of the header are parsed twice, because everything depends on the
+    // header, wherever it is.
     let header = Parser::new(text, &lexed).items(lexed.header_end);
     checker.header_of(&header);
     checker.module(&mut Parser::new(text, &lexed));

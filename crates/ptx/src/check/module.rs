@@ -1,10 +1,10 @@
-//! A checked module: what the front end hands on.
+//! A checked module: the result of the front end.
 //!
-//! Invariant: a [`Module`] exists only where checking found no error. Every name is a handle; operand kinds, types,
-//! widths, state spaces, signatures, constants, versions and targets are right. Later stages do not check them again,
-//! and cannot fail because of the program text. Declaration order is kept.
+//! Invariant: a [`Module`] exists only if checking found no error. Every name is a handle; operand kinds,
+//! types, widths, state spaces, signatures, constants, versions and targets are valid. Later stages do not
+//! check them again, and cannot fail because of the program text. The order of declarations is kept.
 //!
-//! What it does not do: it has no control-flow graph, and no layout of parameters or frames; `ir::lower` makes these.
+//! It has no control-flow graph, and no layout of parameters or frames; `ir::lower` makes these.
 
 use crate::isa::{Mods, RowId, Sm, Space, Sreg, Ty, Version};
 use crate::{LineIndex, Span};
@@ -29,15 +29,14 @@ pub struct LabelId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ProtoId(pub u32);
 
-/// The text that a module was read from, or the texts that a linked module was read from, one behind the other; spans point
-/// into it.
+/// The text of a module, or the concatenated texts of a linked module; spans point into it.
 #[derive(Debug)]
 pub struct Source {
-    /// Name to print: a path, or `<stdin>`; of several texts, their names.
+    /// Name for messages: a path, or `<stdin>`; for several texts, their names.
     pub name: String,
     /// The text.
     pub text: String,
-    /// Its line starts, once somebody has asked for a line.
+    /// Its line starts, computed on first use.
     lines: OnceLock<LineIndex>,
     /// The texts that it consists of, in order; at least one.
     pub parts: Vec<SourcePart>,
@@ -60,7 +59,8 @@ impl Source {
         Self { name, text, lines: OnceLock::new(), parts }
     }
 
-    /// Several texts as one, each a part that begins on a line of its own. `None` where they are too long for spans.
+    /// Concatenates several texts, each as a part that begins on a new line. `None` if they are too long for
+    /// spans.
     pub fn join(sources: &[&Source]) -> Option<Self> {
         let mut text = String::new();
         let mut parts = Vec::new();
@@ -85,12 +85,12 @@ impl Source {
         self.lines.get_or_init(|| LineIndex::new(&self.text))
     }
 
-    /// The part that a span starts in.
+    /// The part in which a span starts.
     fn part(&self, span: Span) -> Option<&SourcePart> {
         self.parts.get(self.parts.partition_point(|part| part.start <= span.start).saturating_sub(1))
     }
 
-    /// The name of the text that a span starts in.
+    /// The name of the text in which a span starts.
     pub fn name_of(&self, span: Span) -> &str {
         self.part(span).map_or(self.name.as_str(), |part| part.name.as_str())
     }
@@ -121,7 +121,7 @@ impl AddressSize {
     }
 }
 
-/// What `.target` says. PTX ISA §11.1.2.
+/// The contents of `.target`. PTX ISA §11.1.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target {
     /// The architecture.
@@ -141,22 +141,23 @@ pub struct Module {
     pub source: Arc<Source>,
     /// `.version`
     pub version: Version,
-    /// `.target`, or what the caller asked to load on.
+    /// `.target`, or the architecture on which the module is loaded.
     pub target: Target,
     /// `.address_size`, or the version's default.
     pub address_size: AddressSize,
     /// `.file` entries: index and name.
     pub files: Vec<(u32, String)>,
-    /// All variables that are laid out once per module or CTA: `.global`, `.const`, `.shared`, `.tex` and opaque ones, of
-    /// module scope and of function scope (hoisted; their names need not be unique).
+    /// All variables that are laid out once per module or CTA: `.global`, `.const`, `.shared`, `.tex` and
+    /// opaque ones, of module scope and of function scope (moved out of bodies; their names need not be
+    /// unique).
     pub variables: Vec<Variable>,
     /// All functions, with and without bodies; an `.extern` and its definition are one entry.
     pub functions: Vec<Function>,
     /// `.callprototype`s of all bodies.
     pub prototypes: Vec<Signature>,
-    /// Registers of module scope (PTX before 3.0): each thread has one of each, which all functions share.
+    /// Registers of module scope (PTX before 3.0): each thread has one copy, which all functions share.
     pub registers: Vec<Register>,
-    /// `.local` variables of module scope (PTX before 3.0), likewise.
+    /// `.local` variables of module scope (PTX before 3.0), shared in the same way.
     pub locals: Vec<LocalVar>,
     /// `.section`s, in order. PTX ISA §11.5.2.
     pub sections: Vec<Section>,
@@ -164,12 +165,12 @@ pub struct Module {
     pub dwarf: Vec<String>,
 }
 
-/// A `.section`: data for a debugger, which nothing here reads.
+/// A `.section`: data for a debugger, which ptxvm does not interpret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
     /// Its name, with its dots.
     pub name: String,
-    /// What it holds; neighbouring data of one width are one line.
+    /// Its contents; adjacent data of one width are one line.
     pub lines: Vec<SectionLine>,
 }
 
@@ -187,11 +188,11 @@ pub enum SectionLine {
 pub enum SectionValue {
     /// Bits of the data's width.
     Number(u64),
-    /// What stands for an address, as written but for blanks: a section, a label, a function, or one of these and a number.
+    /// An address, as written without blanks: a section, a label, a function, or one of these and a number.
     Address(Box<str>),
 }
 
-/// How a symbol is seen by other modules. PTX ISA §11.6.
+/// Visibility of a symbol to other modules. PTX ISA §11.6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the variants are the manual's names")]
 pub enum Linkage {
@@ -239,8 +240,8 @@ pub struct Variable {
 /// Initial contents of a variable.
 #[derive(Clone, Debug, Default)]
 pub struct Init {
-    /// Bytes, little-endian, from the start of the variable; zero where an address goes. The rest of the variable, if it is
-    /// longer, is zero.
+    /// Bytes, little-endian, from the start of the variable; zero at places of addresses. The rest of the
+    /// variable is zero.
     pub bytes: Vec<u8>,
     /// Addresses to fill in at load.
     pub relocs: Vec<Reloc>,
@@ -253,7 +254,7 @@ pub struct Reloc {
     pub offset: u64,
     /// Width in bytes: 4 or 8 (with `mask()`-like forms 1 to 8).
     pub bytes: u8,
-    /// Whose address.
+    /// The symbol whose address it is.
     pub symbol: Symbol,
     /// Added to it.
     pub addend: i64,
@@ -261,7 +262,7 @@ pub struct Reloc {
     pub generic: bool,
 }
 
-/// Something that has an address at load.
+/// A symbol with an address at load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Symbol {
     /// A variable.
@@ -289,13 +290,13 @@ pub struct Param {
     pub align: u32,
     /// `.ptr` attribute: pointee space and alignment.
     pub ptr: Option<(Space, u32)>,
-    /// Where the body finds it (`None` without a body).
+    /// Its variable in the body (`None` without a body).
     pub storage: Option<Storage>,
     /// Place of the declaration.
     pub span: Span,
 }
 
-/// Where a formal parameter lives in its body.
+/// The variable of a formal parameter in its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Storage {
     /// A `.reg` parameter.
@@ -352,7 +353,7 @@ pub struct Function {
     pub performance: Performance,
     /// Body; `None` for a declaration.
     pub body: Option<Body>,
-    /// `.alias`: this name is another function.
+    /// `.alias`: the function that this name denotes.
     pub alias_of: Option<FuncId>,
     /// Place of the name.
     pub span: Span,
@@ -361,11 +362,13 @@ pub struct Function {
 /// The body of a function: names resolved, scopes flattened.
 #[derive(Debug, Default)]
 pub struct Body {
-    /// Registers (parameterised names expanded), formal `.reg` parameters included, then those of module scope that the body names.
+    /// Registers: members of parameterised names, including formal `.reg` parameters, then registers of
+    /// module scope that the body uses.
     pub registers: Vec<Register>,
     /// The registers of module scope among them, with their numbers in [`Module::registers`].
     pub shared: Vec<(RegisterId, u32)>,
-    /// `.local` and `.param` variables, formal `.param` parameters included, then variables of module scope that the body names.
+    /// `.local` and `.param` variables, including formal `.param` parameters, then variables of module scope
+    /// that the body uses.
     pub locals: Vec<LocalVar>,
     /// Label names, by id, with their places.
     pub labels: Vec<(String, Span)>,
@@ -435,7 +438,7 @@ pub enum Statement {
     Label(LabelId),
     /// An instruction.
     Inst(Inst),
-    /// `.loc file line column`: holds for what follows.
+    /// `.loc file line column`: applies to the following statements.
     Loc(Loc),
 }
 
@@ -468,7 +471,8 @@ pub struct Inst {
     pub mods: Mods,
     /// Guard.
     pub guard: Option<Guard>,
-    /// Operands in the order and number of the text; a left-out optional operand is [`Operand::Absent`] in its place of the row.
+    /// Operands in the order of the text; an omitted optional operand is [`Operand::Absent`] at its place of
+    /// the row.
     pub operands: Vec<Operand>,
     /// The instruction without its guard.
     pub span: Span,
@@ -477,11 +481,11 @@ pub struct Inst {
 /// A checked operand.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Operand {
-    /// An optional operand of the row that the text leaves out.
+    /// An omitted optional operand of the row.
     Absent,
     /// `_`
     Sink,
-    /// A register; a whole vector register where its `vector` is over 1.
+    /// A register; a whole vector register if its `vector` is over 1.
     Register(RegisterId),
     /// Element `.x .y .z .w` of a vector register.
     Element(RegisterId, u8),
@@ -489,7 +493,8 @@ pub enum Operand {
     Not(RegisterId),
     /// A special register, with the component for vector ones.
     Sreg(Sreg, u8),
-    /// Bits of an immediate, already converted to the operand's type (integers cut to its width, floats rounded to it).
+    /// Bits of an immediate, converted to the operand's type (integers truncated to its width, floats rounded
+    /// to it).
     Imm(u64),
     /// `{a, b, ..}`
     Vector(Vec<Operand>),
@@ -531,7 +536,7 @@ pub enum Operand {
 /// `[base + offset]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
-    /// What the offset is added to.
+    /// The base to which the offset is added.
     pub base: AddressBase,
     /// A register that is added to a variable (`array[r]`): a byte offset (A32).
     pub index: Option<RegisterId>,

@@ -1,8 +1,8 @@
 //! Operands of `mov` and `cvta`: values, special registers, addresses of variables and functions, vectors to pack.
 //! PTX ISA §9.7.8.2, §9.7.8.3, §9.7.8.13.
 //!
-//! Invariant: an address is taken only of what has one where the module stands (return parameters from PTX 6.0 on,
-//! kernels from 3.1 on, variables for call arguments never).
+//! Invariant: an address is taken only of entities that have one in the module's version (return parameters
+//! from PTX 6.0 on, kernels from 3.1 on, variables for call arguments never).
 
 use super::body::BodyChecker;
 use super::inst::{Site, Written, WrittenKind};
@@ -15,8 +15,8 @@ use crate::isa::{Dir, OperandForm, Slot, Space, Ty, TyKind, Version};
 use crate::syntax::tree::Reference;
 
 impl BodyChecker<'_, '_> {
-    /// What `mov` reads. PTX ISA §9.7.8.2.
-    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
+    /// The source of `mov`. PTX ISA §9.7.8.2.
+    #[allow(clippy::wildcard_enum_match_arm, reason = "kinds that are not listed are refused")]
     pub(super) fn mov_source(&mut self, site: &Site<'_>, written: &Written<'_>) -> Option<Operand> {
         let ty = site.found.mods.ty_in(Slot::Type)?;
         match &written.kind {
@@ -85,8 +85,8 @@ impl BodyChecker<'_, '_> {
         }
     }
 
-    /// The variable or function whose address `mov` takes; says why it has none.
-    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
+    /// The variable or function whose address `mov` takes; reports if it has none.
+    #[allow(clippy::wildcard_enum_match_arm, reason = "kinds that are not listed are refused")]
     fn addressable(&mut self, reference: &Reference) -> Option<AddressBase> {
         let text = self.checker.text;
         let (name, span) = (reference.name.text(text), reference.span);
@@ -229,8 +229,8 @@ impl BodyChecker<'_, '_> {
         (ty.kind() == TyKind::Opaque).then_some(ty)
     }
 
-    /// What `cvta` reads: a register, or a variable of its state space.
-    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
+    /// The source of `cvta`: a register, or a variable of its state space.
+    #[allow(clippy::wildcard_enum_match_arm, reason = "kinds that are not listed are refused")]
     pub(super) fn cvta_source(&mut self, site: &Site<'_>, written: &Written<'_>) -> Option<Operand> {
         let ty = site.found.mods.ty_in(Slot::Type)?;
         let space = site.found.mods.space();
@@ -278,7 +278,7 @@ impl BodyChecker<'_, '_> {
     }
 
     /// The vector of a packing or unpacking `mov`. PTX ISA §9.7.8.3.
-    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
+    #[allow(clippy::wildcard_enum_match_arm, reason = "kinds that are not listed are refused")]
     pub(super) fn elements(
         &mut self,
         site: &Site<'_>,
@@ -289,7 +289,7 @@ impl BodyChecker<'_, '_> {
         let list = match &written.kind {
             WrittenKind::Vector(list) => list,
             WrittenKind::Name(reference) => return self.packed_register(ty, reference),
-            _ => return self.wrong_kind(written.span, "a vector must stand here"),
+            _ => return self.wrong_kind(written.span, "expected a vector"),
         };
         let part = self.part(ty, list.len(), written.span)?;
         let mut elements = Vec::with_capacity(list.len());
@@ -305,7 +305,7 @@ impl BodyChecker<'_, '_> {
     /// A vector register as the vector of a packing or unpacking `mov`.
     fn packed_register(&mut self, ty: Ty, reference: &Reference) -> Option<Operand> {
         let Entity::Register(id) = self.resolve(reference.name)? else {
-            return self.wrong_kind(reference.span, "a vector register must stand here");
+            return self.wrong_kind(reference.span, "expected a vector register");
         };
         let register = self.register(id);
         let (have, lanes) = (register.ty, register.vector);

@@ -1,11 +1,11 @@
-//! What operands name: registers, variables, functions and prototypes, wherever in an operand they stand.
+//! The names in operands: registers, variables, functions and prototypes, at any place of an operand.
 //!
-//! Invariant: a walk sees every name of its kinds in an operand once, in the order of the text. Labels and lists of targets belong to
-//! one body and are never looked for.
+//! Invariant: a traversal visits every such name in an operand once, in the order of the text. Labels and
+//! lists of targets belong to one body and are not visited.
 
 use super::module::{AddressBase, FuncId, LocalId, Operand, ProtoId, RegisterId, VarId};
 
-/// A register, or something of the module, that an operand names.
+/// A register, or an entity of the module, that an operand names.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Name {
     Register(RegisterId),
@@ -13,7 +13,7 @@ pub(super) enum Name {
     Func(FuncId),
 }
 
-/// Something that an operand names, to give it another number.
+/// A mutable name in an operand, for renumbering.
 #[derive(Debug)]
 pub(super) enum NameMut<'o> {
     Register(&'o mut RegisterId),
@@ -24,7 +24,7 @@ pub(super) enum NameMut<'o> {
 }
 
 impl Operand {
-    /// Every register, variable of the module and function in the operand.
+    /// Visits every register, variable of the module, and function in the operand.
     pub(super) fn for_each_name(&self, see: &mut impl FnMut(Name)) {
         match self {
             Operand::Register(id) | Operand::Element(id, _) | Operand::Not(id) => see(Name::Register(*id)),
@@ -57,7 +57,7 @@ impl Operand {
         }
     }
 
-    /// Every name in the operand, to give it another number.
+    /// Visits every name in the operand, for renumbering.
     pub(super) fn for_each_name_mut(&mut self, see: &mut impl FnMut(NameMut<'_>)) {
         match self {
             Operand::Register(id) | Operand::Element(id, _) | Operand::Not(id) => see(NameMut::Register(id)),

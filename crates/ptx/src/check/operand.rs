@@ -1,7 +1,7 @@
-//! Operands: what a written operand is, and whether its kind, type and width are those that the row asks for. PTX ISA §6, §9.4.
+//! Operands: their kind, type and width compared with the row. PTX ISA §6, §9.4.
 //!
-//! Invariant: a checked operand is one that the later stages can use without looking at the text; constants are bits of
-//! the operand's type. Each wrong operand gives one diagnostic, at its place.
+//! Invariant: later stages can use a checked operand without the text; constants are bits of the operand's
+//! type. Each wrong operand gives one diagnostic, at its place.
 
 use super::body::BodyChecker;
 use super::constant::Const;
@@ -32,7 +32,7 @@ impl BodyChecker<'_, '_> {
         self.single(site, form, written)
     }
 
-    /// An operand that is no pair.
+    /// An operand other than a pair.
     pub(super) fn single(
         &mut self,
         site: &Site<'_>,
@@ -118,7 +118,7 @@ impl BodyChecker<'_, '_> {
         }
     }
 
-    /// Whether this is an address of 32 bits in a module that may have such addresses as well.
+    /// Whether this is a 32-bit address in a module that may have such addresses.
     fn holds_32_bits(&self, written: &Written<'_>) -> bool {
         let WrittenKind::Name(reference) = &written.kind else { return false };
         self.checker.header.address_size_is_open()
@@ -131,7 +131,7 @@ impl BodyChecker<'_, '_> {
             WrittenKind::Sink => Some(Operand::Sink),
             WrittenKind::Name(reference) => self.register_operand(reference, ty, width, Dir::Out),
             WrittenKind::Vector(list) if list.len() == 1 => self.destination(&list[0], ty, width),
-            WrittenKind::Const(_) => self.wrong_kind(written.span, "a result cannot go into a constant"),
+            WrittenKind::Const(_) => self.wrong_kind(written.span, "a constant cannot be a destination"),
             WrittenKind::Not(_)
             | WrittenKind::Minus(_)
             | WrittenKind::Sum(_)
@@ -140,7 +140,7 @@ impl BodyChecker<'_, '_> {
             | WrittenKind::Brackets(_)
             | WrittenKind::Indexed(..)
             | WrittenKind::Pair(..)
-            | WrittenKind::List(_) => self.wrong_kind(written.span, "a result goes into a register"),
+            | WrittenKind::List(_) => self.wrong_kind(written.span, "expected a register"),
         }
     }
 
@@ -171,11 +171,11 @@ impl BodyChecker<'_, '_> {
                     | Entity::BranchTargets(_)
                     | Entity::Broken => self.wrong_kind(
                         written.span,
-                        "`mov` takes the address of a variable; here a register or constant must stand",
+                        "`mov` takes the address of a variable; expected a register or constant",
                     ),
                 }
             }
-            WrittenKind::Sink => self.wrong_kind(written.span, "`_` holds nothing that could be read"),
+            WrittenKind::Sink => self.wrong_kind(written.span, "`_` cannot be read"),
             WrittenKind::Not(_)
             | WrittenKind::Minus(_)
             | WrittenKind::Vector(_)
@@ -183,25 +183,23 @@ impl BodyChecker<'_, '_> {
             | WrittenKind::Brackets(_)
             | WrittenKind::Indexed(..)
             | WrittenKind::Pair(..)
-            | WrittenKind::List(_) => {
-                self.wrong_kind(written.span, "a register or a constant must stand here")
-            }
+            | WrittenKind::List(_) => self.wrong_kind(written.span, "expected a register or a constant"),
         }
     }
 
     /// `p` or `!p`.
-    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
+    #[allow(clippy::wildcard_enum_match_arm, reason = "kinds that are not listed are refused")]
     fn predicate(&mut self, written: &Written<'_>) -> Option<Operand> {
         let WrittenKind::Not(reference) = &written.kind else {
             return self.source(written, Ty::Pred, Width::Equal);
         };
         match self.register_operand(reference, Ty::Pred, Width::Equal, Dir::In)? {
             Operand::Register(id) => Some(Operand::Not(id)),
-            _ => self.wrong_kind(written.span, "a predicate register must stand after `!`"),
+            _ => self.wrong_kind(written.span, "expected a predicate register after `!`"),
         }
     }
 
-    /// What `cvt` reads: a special register too.
+    /// The source of `cvt`, which can be a special register.
     fn cvt_source(&mut self, written: &Written<'_>, ty: Ty, width: Width) -> Option<Operand> {
         if let WrittenKind::Name(reference) = &written.kind
             && let Some(sreg) = self.special(reference)
@@ -218,7 +216,7 @@ impl BodyChecker<'_, '_> {
                 Diagnostic::new(
                     Code::WrongOperandKind,
                     span,
-                    "constants have at most 64 bits; a register of type `.b128` must stand here",
+                    "constants have at most 64 bits; expected a register of type `.b128`",
                 )
                 .with_help("`mov.b128 r, {low, high};` makes 128 bits of two registers")
                 .with_section("4.5"),
@@ -228,14 +226,14 @@ impl BodyChecker<'_, '_> {
         immediate::convert(self.checker, ty, value, span).map(Operand::Imm)
     }
 
-    /// The special register that a name names, unless something declared hides it.
+    /// The special register with that name, unless a declaration hides it.
     pub(super) fn special(&self, reference: &Reference) -> Option<Sreg> {
         let name = reference.name.text(self.checker.text);
         let sreg = Sreg::from_name(name)?;
         self.checker.scopes.find(name).is_none().then_some(sreg)
     }
 
-    /// A register, or an element of a vector register, of a type that fits.
+    /// A register, or an element of a vector register, of a suitable type.
     pub(super) fn register_operand(
         &mut self,
         reference: &Reference,
@@ -260,7 +258,7 @@ impl BodyChecker<'_, '_> {
         let id = match self.resolve_as(reference.name, Wanted::Register(ty, width))? {
             Entity::Register(id) => id,
             Entity::Var(_) | Entity::Local(_) => {
-                let message = format!("`{name}` is a variable in memory; a register must stand here");
+                let message = format!("`{name}` is a variable in memory; expected a register");
                 self.checker.report.push(
                     Diagnostic::new(Code::WrongOperandKind, span, message)
                         .with_help(format!("`ld` reads it, `mov` takes its address: `mov.u64 r, {name};`"))
@@ -273,7 +271,7 @@ impl BodyChecker<'_, '_> {
             | Entity::Prototype(_)
             | Entity::CallTargets(_)
             | Entity::BranchTargets(_)) => {
-                let message = format!("`{name}` is {}; a register must stand here", other.noun());
+                let message = format!("`{name}` is {}; expected a register", other.noun());
                 self.checker
                     .report
                     .push(Diagnostic::new(Code::WrongOperandKind, span, message).with_section("6.4"));
@@ -285,7 +283,7 @@ impl BodyChecker<'_, '_> {
         let register = self.register(id);
         if element.is_none() && register.vector > 1 {
             let message =
-                format!("`{name}` is a vector of {} elements; one value must stand here", register.vector);
+                format!("`{name}` is a vector of {} elements; expected a single value", register.vector);
             self.checker.report.push(
                 Diagnostic::new(Code::BadVector, span, message)
                     .with_help(format!("`{name}.x`"))
@@ -301,7 +299,7 @@ impl BodyChecker<'_, '_> {
         Some(element.map_or(Operand::Register(id), |element| Operand::Element(id, element)))
     }
 
-    /// The element of a vector register that a suffix names; `Some(None)` without a suffix.
+    /// The element of a vector register that a suffix selects; `Some(None)` without a suffix.
     pub(super) fn element(&mut self, id: RegisterId, reference: &Reference) -> Option<Option<u8>> {
         let Some(suffix) = reference.suffix else { return Some(None) };
         let text = self.checker.text;
@@ -320,7 +318,7 @@ impl BodyChecker<'_, '_> {
         let message = if vector > 1 {
             format!("`{name}` has {vector} elements, and no `.{}`", suffix.text(text))
         } else {
-            format!("`{name}` is no vector, and has no `.{}`", suffix.text(text))
+            format!("`{name}` is not a vector, and has no `.{}`", suffix.text(text))
         };
         self.checker
             .report
@@ -328,7 +326,7 @@ impl BodyChecker<'_, '_> {
         None
     }
 
-    /// `mov`, `cvt` from a special register.
+    /// A special register in `mov` or `cvt`.
     pub(super) fn special_register(
         &mut self,
         reference: &Reference,
@@ -353,11 +351,9 @@ impl BodyChecker<'_, '_> {
         };
         let error = match (facts.vector, component) {
             (true, Some(0..=3)) | (false, None) => None,
-            (true, None) => {
-                Some(format!("`{name}` is a vector; one component must stand here, such as `{name}.x`"))
-            }
+            (true, None) => Some(format!("`{name}` is a vector; expected one component, such as `{name}.x`")),
             (true, Some(_)) => Some(format!("`{}` has the components `.x`, `.y`, `.z` and `.w`", facts.name)),
-            (false, Some(_)) => Some(format!("`{}` is no vector", reference.name.text(text))),
+            (false, Some(_)) => Some(format!("`{}` is not a vector", reference.name.text(text))),
         };
         if let Some(error) = error {
             self.checker
@@ -365,12 +361,12 @@ impl BodyChecker<'_, '_> {
                 .push(Diagnostic::new(Code::BadVector, reference.span, error).with_section(facts.section));
             return None;
         }
-        // `%gridid` was 16 bits wide, then 32; counters of 64 bits are read by halves in the manual's examples.
+        // `%gridid` had 16 bits, then 32; the manual's examples read 64-bit counters by halves.
         let integer = matches!(ty.kind(), TyKind::Bits | TyKind::Unsigned | TyKind::Signed);
         let legacy = integer
             && (sreg == Sreg::Gridid && matches!(ty.bits(), 16 | 32)
                 || matches!(sreg, Sreg::Pm64(_)) && ty.bits() == 32);
-        // `%tid` and its like were vectors of 16-bit numbers before PTX 2.0.
+        // `%tid` and similar registers were vectors of 16-bit numbers before PTX 2.0.
         let short = integer && facts.vector && ty.bits() == 16;
         if legacy && sreg != Sreg::Gridid {
             self.checker.report.push(
@@ -444,7 +440,7 @@ impl BodyChecker<'_, '_> {
         }
     }
 
-    /// A vector of which not every element is `_`; says so.
+    /// Checks that not every element of a vector is `_`.
     fn holds_something(&mut self, written: &Written<'_>) -> bool {
         let WrittenKind::Vector(list) = &written.kind else { return true };
         let empty = !list.is_empty() && list.iter().all(|e| matches!(e.kind, WrittenKind::Sink));
@@ -457,7 +453,7 @@ impl BodyChecker<'_, '_> {
         !empty
     }
 
-    /// The vector that a store of 256 bits writes: elements that are `_` leave memory as it is.
+    /// The source vector of a 256-bit store: an element `_` leaves memory unchanged.
     fn sunk_vector(&mut self, ty: Ty, width: Width, lanes: u8, written: &Written<'_>) -> Option<Operand> {
         let is_sink = |element: &Written<'_>| matches!(element.kind, WrittenKind::Sink);
         let WrittenKind::Vector(list) = &written.kind else {
@@ -503,7 +499,8 @@ impl BodyChecker<'_, '_> {
         Some(Operand::Register(id))
     }
 
-    /// Says that a vector must stand here; once for an instruction, as the mistake is then likely its `.v2` or `.v4`.
+    /// Reports that a vector is required; once per instruction, because the cause is likely its `.v2` or
+    /// `.v4`.
     fn wrong_vector(&mut self, span: Span, lanes: u8) -> Option<Operand> {
         if let Some(finding) = self.no_vector {
             self.checker.report.also(finding, span, "here as well");
@@ -513,7 +510,7 @@ impl BodyChecker<'_, '_> {
         let list =
             ["a", "b", "c", "d", "e", "f", "g", "h"].get(..usize::from(lanes)).unwrap_or(&[]).join(", ");
         self.checker.report.push(
-            Diagnostic::new(Code::BadVector, span, format!("a vector of {lanes} elements must stand here"))
+            Diagnostic::new(Code::BadVector, span, format!("expected a vector of {lanes} elements"))
                 .with_help(format!("`{{{list}}}`, or a `.v{lanes}` register"))
                 .with_section("6.4.3"),
         );
@@ -521,7 +518,7 @@ impl BodyChecker<'_, '_> {
     }
 
     /// An operand of a video instruction, with minus sign and selector.
-    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
+    #[allow(clippy::wildcard_enum_match_arm, reason = "kinds that are not listed are refused")]
     fn video(&mut self, form: &OperandForm, ty: Ty, written: &Written<'_>) -> Option<Operand> {
         let (reference, negated) = match &written.kind {
             WrittenKind::Name(reference) => (*reference, false),
@@ -539,7 +536,7 @@ impl BodyChecker<'_, '_> {
             | WrittenKind::Indexed(..)
             | WrittenKind::Pair(..)
             | WrittenKind::List(_) => {
-                return self.wrong_kind(written.span, "a 32-bit register must stand here");
+                return self.wrong_kind(written.span, "expected a 32-bit register");
             }
         };
         let selector = match (reference.suffix, form.selector) {
@@ -550,7 +547,7 @@ impl BodyChecker<'_, '_> {
                         Diagnostic::new(
                             Code::BadModifierUse,
                             suffix.span,
-                            format!("`.{word}` is no selector of operand `{}`", form.name),
+                            format!("`.{word}` is not a selector of operand `{}`", form.name),
                         )
                         .with_help(kind.choices())
                         .with_section("9.7.15"),
@@ -565,7 +562,7 @@ impl BodyChecker<'_, '_> {
         let id = match self.resolve(reference.name)? {
             Entity::Register(id) => id,
             other => {
-                let message = format!("this is {}; a register must stand here", other.noun());
+                let message = format!("this is {}; expected a register", other.noun());
                 return self.wrong_kind(reference.span, &message);
             }
         };
@@ -595,7 +592,7 @@ impl BodyChecker<'_, '_> {
             return self.wrong_kind(written.span, &message);
         };
         if !(i128::from(min)..=i128::from(max)).contains(&wide) {
-            // ptxas cuts the table of `lop3` to its eight bits.
+            // ptxas truncates the table of `lop3` to eight bits.
             if site.found.row.row().op == Op::Lop3
                 && let Some(bits) = value.bits()
             {
@@ -624,8 +621,8 @@ impl BodyChecker<'_, '_> {
         value.bits().map(Operand::Imm)
     }
 
-    /// Says that an operand has the wrong type; once for all operands of an instruction that have it in the same way, as
-    /// the mistake is then likely the instruction's.
+    /// Reports a wrong type; once for all operands of an instruction with the same mismatch, because the
+    /// cause is likely the instruction's type.
     pub(super) fn wrong_type(&mut self, span: Span, wanted: Ty, have: Ty) {
         if let Some((.., finding)) = self.mistyped.iter().find(|(w, h, _)| (*w, *h) == (wanted, have)) {
             let text = format!("`.{}` as well", have.name());
@@ -639,7 +636,7 @@ impl BodyChecker<'_, '_> {
         let label = if wanted.bits() == have.bits() || !counts(wanted) || !counts(have) {
             format!("this is `.{have_name}`")
         } else {
-            format!("this is `.{have_name}`, {} bits; {} are wanted", have.bits(), wanted.bits())
+            format!("this is `.{have_name}`, {} bits; expected {} bits", have.bits(), wanted.bits())
         };
         let mut diagnostic = Diagnostic::new(
             Code::WrongOperandType,
@@ -672,7 +669,7 @@ impl BodyChecker<'_, '_> {
         self.checker.report.push(diagnostic);
     }
 
-    /// Says that an operand is of the wrong kind.
+    /// Reports an operand of the wrong kind.
     pub(super) fn wrong_kind(&mut self, span: Span, message: &str) -> Option<Operand> {
         self.checker.report.push(Diagnostic::new(Code::WrongOperandKind, span, message).with_section("6.3"));
         None

@@ -1,6 +1,7 @@
 //! Parameters of functions, kernels and prototypes. PTX ISA §5.1.6, §7.1, §11.2.
 //!
-//! Invariant: a [`Param`] is in a space and of a type that parameters can have there, and at most the last one has no size.
+//! Invariant: a [`Param`] has a state space and a type that are allowed for parameters, and only the last one
+//! can be unsized.
 
 use super::checker::Checker;
 use super::declare::Place;
@@ -12,7 +13,7 @@ use crate::isa::{Space, Ty, Version};
 use crate::syntax::tree::{self, Parameter};
 use std::collections::HashMap;
 
-/// Whether names of parameters must differ.
+/// Whether parameter names must be distinct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Names {
     /// In functions.
@@ -160,7 +161,7 @@ impl<'a> Checker<'a> {
         })
     }
 
-    /// What device functions ask of their parameters beyond kernels. `None` after an error.
+    /// Additional checks for parameters of device functions. `None` after an error.
     fn function_param(&mut self, parameter: &Parameter, shape: &Shape) -> Option<()> {
         let specifiers = &parameter.specifiers;
         let span = specifiers.ty.map_or(parameter.span, |ty| ty.span);
@@ -233,7 +234,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// In what two signatures differ; `None` where they agree.
+/// The difference between two signatures; `None` if they agree.
 pub(super) fn difference(a: &Signature, b: &Signature) -> Option<String> {
     let lists = [("return parameter", &a.returns, &b.returns), ("parameter", &a.params, &b.params)];
     for (what, left, right) in lists {

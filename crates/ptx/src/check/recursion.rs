@@ -1,6 +1,6 @@
-//! Recursion where there is no stack: before PTX 2.0, and on targets before `sm_20`. PTX ISA §7.1.1, §11.2.2.
+//! Recursion without a stack: before PTX 2.0, and on targets before `sm_20`. PTX ISA §7.1.1, §11.2.2.
 //!
-//! Invariant: linear in the number of functions and calls, and not recursive itself.
+//! Invariant: the time is linear in the number of functions and calls, and the algorithm does not recurse.
 
 use super::module::FuncId;
 use super::report::Report;
@@ -10,15 +10,15 @@ use crate::diag::{Code, Diagnostic};
 /// A direct call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CallEdge {
-    /// Who calls.
+    /// The caller.
     pub(super) caller: FuncId,
-    /// Who is called.
+    /// The callee.
     pub(super) callee: FuncId,
     /// The call's opcode.
     pub(super) span: Span,
 }
 
-/// Says of each cycle of calls that it cannot be, at its first call in the text.
+/// Reports each cycle of calls, at its first call in the text.
 pub(super) fn report(functions: usize, edges: &[CallEdge], report: &mut Report) {
     let forward = lists(functions, edges.iter().map(|e| (e.caller, e.callee)));
     let backward = lists(functions, edges.iter().map(|e| (e.callee, e.caller)));
@@ -53,8 +53,8 @@ fn lists(functions: usize, edges: impl Iterator<Item = (FuncId, FuncId)>) -> Vec
     lists
 }
 
-/// The strongly connected component of each function: an order by the end of a depth-first walk, then walks against the
-/// direction of the calls in the opposite order.
+/// The strongly connected component of each function: a depth-first walk gives an order of completion; walks
+/// against the calls, in reverse order, give the components.
 fn components(forward: &[Vec<usize>], backward: &[Vec<usize>]) -> Vec<usize> {
     let count = forward.len();
     let mut finished = Vec::with_capacity(count);

@@ -1,8 +1,9 @@
-//! Where the checker's findings go.
+//! Collects the checker's diagnostics.
 //!
-//! Invariant: warnings about what ptxas or the manual would refuse are errors under `strict`; everything else keeps the
-//! severity of its code. Errors are all counted, but of errors and of warnings each only the first
-//! [`MAX_DIAGNOSTICS`] are kept: a text of 100 MB that is wrong everywhere must not take gigabytes to say so.
+//! Invariant: warnings about programs that ptxas or the manual would refuse are errors under `strict`; all
+//! others keep the severity of their code. All errors are counted, but only the first [`MAX_DIAGNOSTICS`]
+//! errors and as many warnings are kept: a text of 100 MB that is wrong everywhere must not produce gigabytes
+//! of diagnostics.
 
 use crate::Span;
 use crate::diag::{Code, Diagnostic, Label, Severity};
@@ -18,14 +19,14 @@ pub(super) struct Report {
 }
 
 impl Report {
-    /// A collector that holds what was found before parsing.
+    /// A collector that starts with the diagnostics of the preprocessor and lexer.
     pub(super) fn new(strict: bool, mut parsed: Vec<Diagnostic>) -> Self {
         parsed.iter_mut().for_each(|diagnostic| make_strict(diagnostic, strict));
         let errors = parsed.iter().filter(|d| d.severity == Severity::Error).count();
         Self { warnings: parsed.len() - errors, diagnostics: parsed, strict, errors }
     }
 
-    /// Takes what the parser has found so far.
+    /// Takes the parser's diagnostics so far.
     pub(super) fn parsed(&mut self, parser: &mut Parser<'_>) {
         if !parser.has_diagnostics() {
             return;
@@ -53,34 +54,34 @@ impl Report {
         }
     }
 
-    /// Adds a diagnostic that has neither help nor section.
+    /// Adds a diagnostic without help and section.
     pub(super) fn say(&mut self, code: Code, span: Span, message: impl Into<String>) {
         self.push(Diagnostic::new(code, span, message));
     }
 
-    /// How many findings there are so far: the place of the next.
+    /// The number of diagnostics so far: the index of the next.
     pub(super) fn len(&self) -> usize {
         self.diagnostics.len()
     }
 
-    /// Adds a place to an earlier finding.
+    /// Adds a place to an earlier diagnostic.
     pub(super) fn also(&mut self, finding: usize, span: Span, text: &str) {
         if let Some(diagnostic) = self.diagnostics.get_mut(finding) {
             diagnostic.related.push(Label { span, text: text.to_owned() });
         }
     }
 
-    /// Whether further errors are no longer kept, so that it is of no use to look for their reasons.
+    /// Whether further errors are dropped, so that computing details for them is useless.
     pub(super) fn is_full(&self) -> bool {
         self.errors >= MAX_DIAGNOSTICS
     }
 
-    /// How many errors there are so far.
+    /// The number of errors so far.
     pub(super) fn errors(&self) -> usize {
         self.errors
     }
 
-    /// All findings, in the order of the text.
+    /// All diagnostics, in the order of the text.
     pub(super) fn into_sorted(mut self) -> Vec<Diagnostic> {
         self.diagnostics.sort_by_key(|d| (d.span.start, d.span.end));
         self.diagnostics
@@ -93,7 +94,8 @@ fn make_strict(diagnostic: &mut Diagnostic, strict: bool) {
     }
 }
 
-/// What passes `strict` is accepted by the manual and by ptxas.
+/// Whether `strict` makes this warning an error: programs that pass `strict` are accepted by the manual and
+/// by ptxas.
 fn refused_when_strict(code: Code) -> bool {
     matches!(
         code,

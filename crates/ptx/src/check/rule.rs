@@ -1,7 +1,8 @@
-//! Rules that the syntax of a row cannot say, over operands. The table's rows refer to them.
+//! Rules about operands that the syntax of a row cannot express. The table's rows refer to them.
 //!
-//! Invariant: the match on [`Rule`] is exhaustive; rules over modifiers alone are decided in [`crate::isa::rule`], and
-//! those that an operand's own kind says (address spaces, sizes of parts) where operands are checked.
+//! Invariant: the match on [`Rule`] is exhaustive. Rules about modifiers alone are checked in
+//! [`crate::isa::rule`], and properties of operand kinds (state spaces, sizes of parts) where operands are
+//! checked.
 
 use super::body::BodyChecker;
 use super::inst::{Site, Written, WrittenKind};
@@ -102,7 +103,8 @@ fn address_size(body: &mut BodyChecker<'_, '_>, site: &Site<'_>) {
     );
 }
 
-/// §9.7.12.1: sixteen barriers; a constant count is a positive multiple of 32. A123; ptxas takes a count of 0.
+/// §9.7.12.1: sixteen barriers; a constant count is a positive multiple of 32. A123; ptxas accepts a count of
+/// 0.
 fn barrier_count(body: &mut BodyChecker<'_, '_>, site: &Site<'_>, inst: &Inst, written: &[Written<'_>]) {
     let form = inst.row.form();
     for (index, (operand_form, operand)) in form.operands.iter().zip(&inst.operands).enumerate() {
@@ -120,7 +122,7 @@ fn barrier_count(body: &mut BodyChecker<'_, '_>, site: &Site<'_>, inst: &Inst, w
     }
 }
 
-/// An asynchronous copy is of 4, 8 or 16 bytes.
+/// An asynchronous copy has 4, 8 or 16 bytes.
 fn copy_size(body: &mut BodyChecker<'_, '_>, site: &Site<'_>, inst: &Inst, written: &[Written<'_>]) {
     let form = inst.row.form();
     let Some(index) = form.operands.iter().position(|operand| operand.name == "size") else { return };
@@ -132,50 +134,47 @@ fn copy_size(body: &mut BodyChecker<'_, '_>, site: &Site<'_>, inst: &Inst, writt
     }
 }
 
-/// The fraction of accesses that a cache policy is for.
+/// The fraction of accesses to which a cache policy applies.
 fn fraction(body: &mut BodyChecker<'_, '_>, site: &Site<'_>, inst: &Inst, written: &[Written<'_>]) {
     let form = inst.row.form();
     let Some(index) = form.operands.iter().position(|operand| operand.name == "fraction") else { return };
     let Some(Operand::Imm(bits)) = inst.operands.get(index) else { return };
     let value = f32::from_bits(*bits as u32);
     if !(value > 0.0 && value <= 1.0) {
-        let text = format!("{value} is no fraction of the accesses; it is above 0 and at most 1");
+        let text =
+            format!("{value} is not a fraction of the accesses: expected a number above 0 and at most 1");
         error(body, Code::ImmediateOutOfRange, place(site, written, index), &text, form.row.section);
     }
 }
 
-/// §9.7.16: operands are registers; we take constants, which ptxas refuses. V13.
+/// §9.7.16: operands are registers; constants are accepted here, but ptxas refuses them. V13.
 fn simd_constant(body: &mut BodyChecker<'_, '_>, inst: &Inst, written: &[Written<'_>]) {
     let section = inst.row.row().section;
     for operand in written {
         if matches!(operand.kind, WrittenKind::Const(_)) {
             body.checker.report.push(
-                Diagnostic::new(Code::NotPortable, operand.span, "ptxas takes only registers here")
+                Diagnostic::new(Code::NotPortable, operand.span, "ptxas accepts only registers here")
                     .with_section(section),
             );
         }
     }
 }
 
-/// §9.7.10: the clamp is not optional, though the manual's examples leave it out. A140.
+/// §9.7.10: the clamp is required, although the manual's examples omit it. A140.
 fn clamp_given(body: &mut BodyChecker<'_, '_>, site: &Site<'_>) {
     if site.found.mods.given().iter().any(|(slot, _)| *slot == Slot::Clamp) {
         return;
     }
     let section = site.found.row.row().section;
     body.checker.report.push(
-        Diagnostic::new(
-            Code::NotPortable,
-            site.opcode,
-            "without a clamp `.trap` is meant; ptxas refuses to guess",
-        )
-        .with_help("`.trap`, `.clamp` or `.zero`")
-        .with_section(section),
+        Diagnostic::new(Code::NotPortable, site.opcode, "a missing clamp means `.trap`; ptxas refuses it")
+            .with_help("`.trap`, `.clamp` or `.zero`")
+            .with_section(section),
     );
 }
 
-/// §5.3, §9.7.9.1: samplers stand beside textures in independent mode, and only there; pointers to textures exist in
-/// unified mode only.
+/// §5.3, §9.7.9.1: separate samplers exist only in independent mode, where they are required; pointers to
+/// textures exist in unified mode only.
 fn tex_mode(body: &mut BodyChecker<'_, '_>, site: &Site<'_>, inst: &Inst) {
     let independent = body.checker.header.texmode_independent();
     let (mut texture, mut sampler) = (None, None);
@@ -207,11 +206,11 @@ fn tex_mode(body: &mut BodyChecker<'_, '_>, site: &Site<'_>, inst: &Inst) {
     }
     match (independent, sampler) {
         (false, Some(_)) => {
-            let text = "a sampler beside the texture needs `.target texmode_independent`";
+            let text = "a separate sampler needs `.target texmode_independent`";
             error(body, Code::WrongOperandKind, site.opcode, text, "9.7.9.1");
         }
         (true, None) => {
-            let text = "in independent texture mode a sampler must stand beside the texture";
+            let text = "in independent texture mode a sampler operand is required";
             error(body, Code::WrongOperandCount, site.opcode, text, "9.7.9.1");
         }
         (false, None) | (true, Some(_)) => {}
@@ -222,7 +221,7 @@ fn tex_mode(body: &mut BodyChecker<'_, '_>, site: &Site<'_>, inst: &Inst) {
     }
 }
 
-/// §7.1: arguments and results fit the callee's parameters.
+/// §7.1: arguments and results match the callee's parameters.
 fn call_signature<'a>(
     body: &mut BodyChecker<'_, 'a>,
     site: &Site<'_>,

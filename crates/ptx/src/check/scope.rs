@@ -1,12 +1,13 @@
-//! Names: what a name stands for, and where it can be seen. PTX ISA §4.4, §5.4.6.
+//! Names: their meaning and visibility. PTX ISA §4.4, §5.4.6.
 //!
-//! Invariant: a name has one meaning per scope; inner scopes hide outer ones. A parameterised name (`%r<100>`) is kept as
-//! prefix and count, and its members come into being when they are used, so that memory follows the text and not its
-//! numbers.
+//! Invariant: a name has one meaning per scope; inner scopes hide outer ones. A parameterised name
+//! (`%r<100>`) is kept as prefix and count, and its members are created on first use, so that memory depends
+//! on the text and not on its numbers.
 //!
-//! All scopes share one table from a name to its innermost meaning, behind which the meanings that it hides stand in a chain. A
-//! scope that closes leaves its meanings in the table; they are dead by their serial number, and the next declaration of the
-//! name takes their place. So looking up a name is one step, however deep the scopes, and opening and closing them is free.
+//! All scopes share one table from a name to its innermost meaning, with a chain of the hidden meanings.
+//! Closing a scope leaves its meanings in the table; their serial number shows that they are dead, and the
+//! next declaration of the name replaces them. So a look-up takes one step at any nesting, and opening and
+//! closing a scope costs nothing.
 
 use super::module::{FuncId, LabelId, LocalId, ProtoId, RegisterId, VarId};
 use crate::Span;
@@ -15,7 +16,7 @@ use foldhash::fast::RandomState;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-/// What a name stands for.
+/// The meaning of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Entity {
     /// A register of the body.
@@ -38,12 +39,12 @@ pub(super) enum Entity {
     CallTargets(u32),
     /// The label of a `.branchtargets`.
     BranchTargets(u32),
-    /// Declared, but with an error that has been reported.
+    /// Declared with an error that was reported.
     Broken,
 }
 
 impl Entity {
-    /// What to call it in a message.
+    /// The noun for messages.
     pub(super) fn noun(self) -> &'static str {
         match self {
             Entity::Register(_) | Entity::ModuleRegister(_) => "a register",
@@ -67,41 +68,41 @@ pub(super) struct Family {
     pub(super) vector: u8,
     /// How many.
     pub(super) count: u64,
-    /// Where it is declared.
+    /// The place of the declaration.
     pub(super) span: Span,
 }
 
-/// What looking up a name gives.
+/// The result of a look-up.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Found {
     /// Declared, at that place.
     Entity(Entity, Span),
-    /// The member of a family of the scope with that depth, not used so far.
+    /// A member, not used so far, of a family in the scope of that depth.
     Member(Family, usize),
 }
 
-/// One meaning of a name.
+/// A meaning of a name.
 #[derive(Clone, Copy, Debug)]
 struct Meaning {
     entity: Entity,
     span: Span,
-    /// Its scope: how many are around it, and its number among all scopes.
+    /// Its scope: the number of enclosing scopes, and its serial number.
     depth: u32,
     serial: u32,
-    /// The meaning that it hides, as the place in [`Scopes::hidden`].
+    /// The meaning that it hides: index in [`Scopes::hidden`].
     hides: Option<u32>,
 }
 
 #[derive(Debug, Default)]
 struct Level<'a> {
-    /// Its number among all scopes.
+    /// Its serial number.
     serial: u32,
     families: HashMap<&'a str, Family, RandomState>,
     /// Prefixes of families whose declaration has an error.
     broken: HashSet<&'a str, RandomState>,
-    /// Prefixes of declared names that end in digits, with the least number and its place.
+    /// Prefixes of declared names that end in digits, with the smallest number and its place.
     numbered: HashMap<&'a str, (u64, Span), RandomState>,
-    /// How many of `order` are in `numbered`.
+    /// The number of elements of `order` that are in `numbered`.
     counted: usize,
     /// Declared names in their order.
     order: Vec<(&'a str, Span)>,
@@ -112,15 +113,15 @@ struct Level<'a> {
 pub(super) struct Scopes<'a> {
     /// The innermost meaning of each name.
     names: HashMap<Cow<'a, str>, Meaning, RandomState>,
-    /// Meanings that others hide.
+    /// Hidden meanings.
     hidden: Vec<Meaning>,
     levels: Vec<Level<'a>>,
-    /// How many scopes there have been.
+    /// The number of scopes opened so far.
     opened: u32,
 }
 
 impl<'a> Scopes<'a> {
-    /// The module's scope alone.
+    /// Starts with the module's scope.
     pub(super) fn new() -> Self {
         Self { names: HashMap::default(), hidden: Vec::new(), levels: vec![Level::default()], opened: 1 }
     }
@@ -145,7 +146,7 @@ impl<'a> Scopes<'a> {
         self.names.get(name).and_then(|meaning| living(&self.levels, &self.hidden, *meaning))
     }
 
-    /// The meaning of a name in the scope of that depth and no other.
+    /// The meaning of a name in exactly the scope of that depth.
     fn meaning_at(&self, name: &str, depth: usize) -> Option<Meaning> {
         let mut meaning = self.innermost(name)?;
         while meaning.depth as usize > depth {
@@ -155,7 +156,7 @@ impl<'a> Scopes<'a> {
         (meaning.depth as usize == depth).then_some(meaning)
     }
 
-    /// Gives a name a meaning in the scope of that depth; nothing further in may have one.
+    /// Sets the meaning of a name in the scope of that depth. No inner scope may have the name.
     fn mean(&mut self, name: Cow<'a, str>, entity: Entity, span: Span, depth: usize) {
         let Some(serial) = self.levels.get(depth).map(|level| level.serial) else { return };
         let mut new = Meaning { entity, span, depth: depth as u32, serial, hides: None };
@@ -212,12 +213,12 @@ impl<'a> Scopes<'a> {
         Ok(())
     }
 
-    /// Puts a used member of a family beside it, in the scope of that depth.
+    /// Declares a used member of a family, in the scope of that depth.
     pub(super) fn add_member(&mut self, name: &'a str, register: RegisterId, depth: usize, span: Span) {
         self.mean(Cow::Borrowed(name), Entity::Register(register), span, depth);
     }
 
-    /// Declares a name that is not spelled out in the text: a member of a family of variables.
+    /// Declares a name that does not occur in the text: a member of a family of variables.
     ///
     /// # Errors
     /// The place of the earlier declaration in the same scope.
@@ -229,20 +230,21 @@ impl<'a> Scopes<'a> {
         Ok(())
     }
 
-    /// Notes that a name is declared as a label and as something else: its uses say nothing more.
+    /// Records that a name is declared both as a label and otherwise, so that its uses are not reported.
     pub(super) fn break_label(&mut self, name: &str) {
         if let Some(meaning) = self.names.get_mut(name).filter(|m| matches!(m.entity, Entity::Label(_))) {
             meaning.entity = Entity::Broken;
         }
     }
 
-    /// Notes that a family of that prefix is declared, but with an error: uses of its members say nothing more.
+    /// Records that a family with that prefix has an erroneous declaration, so that uses of its members are
+    /// not reported.
     pub(super) fn break_family(&mut self, prefix: &'a str) {
         let depth = self.levels.len() - 1;
         self.levels[depth].broken.insert(prefix);
     }
 
-    /// What a name stands for here.
+    /// The meaning of a name in the current scope.
     pub(super) fn find(&self, name: &str) -> Option<Found> {
         let meaning = self.innermost(name);
         let inner = meaning.map_or(0, |meaning| meaning.depth as usize + 1);
@@ -257,7 +259,7 @@ impl<'a> Scopes<'a> {
         meaning.map(|meaning| Found::Entity(meaning.entity, meaning.span))
     }
 
-    /// The family whose prefix a name has, though not its number: `%r9` where there is `%r<4>`.
+    /// The family whose prefix a name has without having its number: `%r9` for `%r<4>`.
     pub(super) fn family_of<'n>(&self, name: &'n str) -> Option<(&'n str, Family)> {
         numbered_prefixes(name).find_map(|(prefix, _)| {
             let family = self.levels.iter().rev().find_map(|level| level.families.get(prefix))?;
@@ -270,7 +272,7 @@ impl<'a> Scopes<'a> {
         self.levels.iter().rev().find_map(|level| level.families.get(prefix)).copied()
     }
 
-    /// Families in sight, with their prefixes, innermost first and sorted, at most `limit` of a scope.
+    /// Visible families with their prefixes, innermost first and sorted, at most `limit` per scope.
     pub(super) fn families(&self, limit: usize) -> impl Iterator<Item = (&'a str, Family)> + '_ {
         self.levels.iter().rev().flat_map(move |level| {
             let few = level.families.len() <= limit;
@@ -286,13 +288,13 @@ impl<'a> Scopes<'a> {
         self.meaning_at(name, 0).map(|meaning| (meaning.entity, meaning.span))
     }
 
-    /// Names in sight, innermost first, at most `limit`.
+    /// Visible names, innermost first, at most `limit`.
     pub(super) fn visible(&self, limit: usize) -> impl Iterator<Item = &'a str> + '_ {
         self.levels.iter().rev().flat_map(|level| level.order.iter().map(|(name, _)| *name)).take(limit)
     }
 }
 
-/// The innermost meaning that lives, from this one outwards.
+/// The innermost live meaning, beginning with this one.
 fn living(levels: &[Level<'_>], hidden: &[Meaning], mut meaning: Meaning) -> Option<Meaning> {
     loop {
         if levels.get(meaning.depth as usize).is_some_and(|level| level.serial == meaning.serial) {
@@ -316,7 +318,7 @@ impl<'a> Level<'a> {
         !self.broken.is_empty() && numbered_prefixes(name).any(|(prefix, _)| self.broken.contains(prefix))
     }
 
-    /// Brings `numbered` up to date; only declarations of families ask for it.
+    /// Updates `numbered`, which only declarations of families need.
     fn count(&mut self) {
         for (name, span) in self.order.iter().skip(self.counted) {
             for (prefix, number) in numbered_prefixes(name) {
@@ -330,7 +332,7 @@ impl<'a> Level<'a> {
     }
 }
 
-/// The ways to read a name as a prefix and a decimal number without leading zeros.
+/// The splits of a name into a prefix and a decimal number without leading zeros.
 fn numbered_prefixes(name: &str) -> impl Iterator<Item = (&str, u64)> {
     let digits = name.bytes().rev().take(19).take_while(u8::is_ascii_digit).count();
     (1..=digits).filter_map(move |n| {

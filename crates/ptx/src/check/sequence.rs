@@ -1,8 +1,8 @@
 //! The order of `st.param`, `call` and `ld.param`. PTX ISA §7.1; A41 of the project's readings.
 //!
-//! Invariant: between storing an argument and the call, and between the call and loading its result, control flow
-//! neither leaves nor enters. Labels that nothing branches to are no control flow (compilers put them everywhere), so
-//! what was seen is judged at the end of the body.
+//! Invariant: between the store of an argument and the call, and between the call and the load of its result,
+//! control flow neither leaves nor enters. Labels without branches do not count, because compilers emit them
+//! everywhere; so sequences are judged at the end of the body.
 
 use super::module::{Body, LabelId, LocalId, Operand, Statement};
 use super::report::Report;
@@ -11,14 +11,14 @@ use crate::diag::{Code, Diagnostic};
 use foldhash::fast::RandomState;
 use std::collections::{HashMap, HashSet};
 
-/// What has been seen of one `.param` variable.
+/// The last access to a `.param` variable.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     /// Number of branches before it.
     branches: u32,
     /// Number of labels before it.
     labels: usize,
-    /// Where.
+    /// Its place.
     span: Span,
 }
 
@@ -32,7 +32,7 @@ struct Pair {
     message: String,
 }
 
-/// Watches the statements of a body.
+/// Observes the statements of a body.
 #[derive(Debug, Default)]
 pub(super) struct Sequence {
     branches: u32,
@@ -91,13 +91,13 @@ impl Sequence {
         }
     }
 
-    /// Says which pairs have control flow between them.
+    /// Reports pairs with control flow between them.
     pub(super) fn report(&self, body: &Body, report: &mut Report) {
         if self.pairs.is_empty() {
             return;
         }
         let targets = branch_targets(body);
-        // How many of the first n labels are branched to.
+        // The number of the first n labels that have branches.
         let mut reached = Vec::with_capacity(self.labels.len() + 1);
         let mut count = 0u32;
         reached.push(count);

@@ -1,7 +1,7 @@
 //! Shapes of declared things: type, vector, dimensions, size and alignment. PTX ISA §5.2, §5.4.2, §5.4.3, §5.4.5.
 //!
-//! Invariant: a [`Shape`] has a size below the limit of its space, an alignment that is a power of two, and dimensions
-//! over zero (save an unsized first one).
+//! Invariant: a [`Shape`] has a size below the limit of its space, an alignment that is a power of two, and
+//! dimensions above zero (except an unsized first one).
 
 use super::checker::Checker;
 use super::constexpr;
@@ -11,7 +11,7 @@ use crate::diag::{Code, Diagnostic};
 use crate::isa::{Gate, Sm, Space, Ty, TyKind, Version};
 use crate::syntax::tree::{Declarator, Expr, Specifiers};
 
-/// Type, size and alignment of something declared.
+/// Type, size and alignment of a declared entity.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Shape {
     /// Element type.
@@ -26,18 +26,18 @@ pub(super) struct Shape {
     pub(super) align: u32,
 }
 
-/// Whether `name[]` may stand here.
+/// Whether `name[]` is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unsized {
-    /// It may not.
+    /// Not allowed.
     No,
-    /// It may, and stays unsized.
+    /// Allowed, and stays unsized.
     Yes,
-    /// It may; the initialiser gives the size.
+    /// Allowed with an initialiser, which gives the size.
     ByInitializer,
 }
 
-/// The largest variable that can be declared: chosen; far beyond what a GPU has.
+/// The size limit of variables. Chosen: far beyond a GPU's memory.
 pub(super) const LARGEST_VARIABLE: u64 = 1 << 40;
 
 impl Checker<'_> {
@@ -108,7 +108,8 @@ impl Checker<'_> {
         }
     }
 
-    /// `.f64` needs a target that has it, or one that makes `.f32` of it; instructions say so, too. PTX ISA §11.1.2.
+    /// Checks that the target has `.f64`, or maps it to `.f32`; instructions are checked separately. PTX ISA
+    /// §11.1.2.
     fn double(&mut self, span: Span) {
         let gate = Gate { sm: Some(Sm::new(13)), or_map_f64: true, ..Gate::OPEN };
         if self.unmet(|level| gate.unmet(level)).is_some() {
@@ -149,7 +150,7 @@ impl Checker<'_> {
                 .with_label("without effect")
                 .with_section("5.4.5"),
             );
-            // A value that is no alignment is a mistake here as well.
+            // An invalid alignment is reported here too.
             let _without_effect = self.alignment(expr);
             return None;
         }
@@ -158,7 +159,7 @@ impl Checker<'_> {
                 Diagnostic::new(
                     Code::NotPortable,
                     expr.span,
-                    "`.align` behind the type is legal, but ptxas refuses it",
+                    "`.align` after the type is legal, but ptxas refuses it",
                 )
                 .with_help("`.align` before the type")
                 .with_section("5.4.5"),
@@ -250,7 +251,7 @@ impl Checker<'_> {
                 Diagnostic::new(
                     Code::NonStandard,
                     ptr.span,
-                    format!("a parameter of type `.{}` is no pointer", ty.value.name()),
+                    format!("a parameter of type `.{}` is not a pointer", ty.value.name()),
                 )
                 .with_label("without effect")
                 .with_help("`.ptr` needs `.u32` or `.u64`")

@@ -1,7 +1,8 @@
-//! What is legal but can hardly be meant: results that nothing reads, one register for two results, accesses that cannot be
-//! aligned.
+//! Warnings about legal but likely mistaken code: unused results, one register for two results, accesses that
+//! cannot be aligned.
 //!
-//! Invariant: nothing here is an error, and nothing is said that some values of registers could refute. PTX ISA §5.4.5, §9.2.
+//! Invariant: nothing here is an error, and a warning never depends on the values of registers. PTX ISA
+//! §5.4.5, §9.2.
 
 use super::body::BodyChecker;
 use super::inst::Site;
@@ -12,7 +13,7 @@ use crate::Span;
 use crate::diag::{Code, Diagnostic};
 use crate::isa::{Class, Dir, Op, OperandForm, Slot};
 
-/// Looks at one checked instruction.
+/// Checks one instruction.
 pub(super) fn instruction(body: &mut BodyChecker<'_, '_>, site: &Site<'_>, inst: &Inst) {
     let row = inst.row.row();
     for (form, operand) in inst.row.form().operands.iter().zip(&inst.operands) {
@@ -62,7 +63,7 @@ pub(super) fn instruction(body: &mut BodyChecker<'_, '_>, site: &Site<'_>, inst:
     }
 }
 
-/// §5.4.5: an access whose constant offset makes it misaligned wherever the variable lies.
+/// §5.4.5: an access whose constant offset makes it misaligned for every address of the variable.
 #[allow(clippy::wildcard_enum_match_arm, reason = "other instructions have no access of one size")]
 fn misaligned(body: &mut BodyChecker<'_, '_>, site: &Site<'_>, inst: &Inst, address: &Address) {
     let size = match inst.row.row().op {
@@ -87,7 +88,7 @@ fn misaligned(body: &mut BodyChecker<'_, '_>, site: &Site<'_>, inst: &Inst, addr
         }
         AddressBase::Register(_) | AddressBase::Func(_) => return,
     };
-    // A smaller alignment of the variable says less about the address.
+    // A smaller alignment of the variable determines fewer bits of the address.
     let known = size.min(align);
     if known < 2 || address.offset.rem_euclid(known.cast_signed()) == 0 {
         return;
@@ -104,7 +105,8 @@ fn misaligned(body: &mut BodyChecker<'_, '_>, site: &Site<'_>, inst: &Inst, addr
     );
 }
 
-/// Results of instructions that do nothing else, which are overwritten on the way straight on before anything reads them.
+/// Reports results of side-effect-free instructions that are overwritten in straight-line code before they
+/// are read.
 pub(super) fn unused_results(body: &Body, report: &mut Report) {
     let mut unread = Unread::new(body.registers.len());
     for statement in &body.statements {
@@ -137,7 +139,7 @@ pub(super) fn unused_results(body: &Body, report: &mut Report) {
                 });
             }
         }
-        // Another way to here or on from here may read what is written.
+        // Control flow may reach a read of the result.
         if row.class == Class::Control || inst.guard.is_some() {
             unread.clear();
             continue;
@@ -147,12 +149,16 @@ pub(super) fn unused_results(body: &Body, report: &mut Report) {
             if let Some(span) = written {
                 let name = &body.registers[register.0 as usize].name;
                 report.push(
-                    Diagnostic::new(Code::UnusedResult, span, format!("nothing reads this `{name}`"))
-                        .with_related(inst.span, "it is overwritten here")
-                        .with_section("9.2"),
+                    Diagnostic::new(
+                        Code::UnusedResult,
+                        span,
+                        format!("the result of `{name}` is never read"),
+                    )
+                    .with_related(inst.span, "it is overwritten here")
+                    .with_section("9.2"),
                 );
             }
-            // The forms of §9.7.2 write the carry flag too.
+            // The forms of §9.7.2 also write the carry flag.
             if row.class == Class::Lane && !row.traps() && !row.section.starts_with("9.7.2.") {
                 unread.insert(register, inst.span);
             }
@@ -160,9 +166,9 @@ pub(super) fn unused_results(body: &Body, report: &mut Report) {
     }
 }
 
-/// Registers that have been written and not read since, each with the place.
+/// Registers that were written and not read since, with the places.
 struct Unread {
-    /// By register: since which clearing it is here, and where it was written.
+    /// By register: the number of the last reset, and the place of the write.
     written: Vec<(u32, Span)>,
     cleared: u32,
 }

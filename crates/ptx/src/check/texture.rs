@@ -1,7 +1,8 @@
 //! Operands of textures, surfaces and matrices: opaque variables, coordinates and their companions, fragments.
 //! PTX ISA §5.3, §9.7.9, §9.7.10, §9.7.13.3.
 //!
-//! Invariant: a checked coordinate vector has the elements that its geometry asks for, perhaps with padding behind them.
+//! Invariant: a checked coordinate vector has the elements that its geometry requires, optionally followed by
+//! padding.
 
 use super::body::BodyChecker;
 use super::inst::{Site, Written, WrittenKind};
@@ -16,7 +17,7 @@ use crate::syntax::tree::Reference;
 
 impl BodyChecker<'_, '_> {
     /// `[a, b, c]`, or `[a]` of an opaque variable.
-    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
+    #[allow(clippy::wildcard_enum_match_arm, reason = "kinds that are not listed are refused")]
     pub(super) fn bracket(
         &mut self,
         site: &Site<'_>,
@@ -48,10 +49,10 @@ impl BodyChecker<'_, '_> {
     }
 
     /// A texture, sampler or surface. PTX ISA §5.3.
-    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
+    #[allow(clippy::wildcard_enum_match_arm, reason = "kinds that are not listed are refused")]
     pub(super) fn opaque(&mut self, site: &Site<'_>, ty: Ty, written: &Written<'_>) -> Option<Operand> {
         let WrittenKind::Name(reference) = &written.kind else {
-            let message = format!("a `.{}` variable must stand here", ty.name());
+            let message = format!("expected a `.{}` variable", ty.name());
             return self.wrong_kind(written.span, &message);
         };
         // §9.7.9.5: in unified mode a texture has the properties of its sampler.
@@ -77,8 +78,7 @@ impl BodyChecker<'_, '_> {
             }
             Entity::Register(_) => return self.opaque_pointer(reference, ty),
             other => {
-                let message =
-                    format!("`{name}` is {}; a `.{}` variable must stand here", other.noun(), ty.name());
+                let message = format!("`{name}` is {}; expected a `.{}` variable", other.noun(), ty.name());
                 return self.wrong_kind(written.span, &message);
             }
         };
@@ -86,7 +86,8 @@ impl BodyChecker<'_, '_> {
         None
     }
 
-    /// Counts the textures and samplers of a body: 128 and, in independent mode, 16 can be bound at once (A175).
+    /// Counts the textures and samplers of a body: 128 textures and, in independent mode, 16 samplers can be
+    /// bound at once (A175).
     fn opaque_use(&mut self, ty: Ty, base: AddressBase, span: Span) -> Option<Operand> {
         let most = if ty == Ty::Samplerref { 16 } else { 128 };
         if !self.opaque.contains(&(ty, base)) {
@@ -105,7 +106,7 @@ impl BodyChecker<'_, '_> {
         Some(Operand::Opaque(base))
     }
 
-    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
+    #[allow(clippy::wildcard_enum_match_arm, reason = "kinds that are not listed are refused")]
     fn opaque_pointer(&mut self, reference: &Reference, ty: Ty) -> Option<Operand> {
         let what = "access through a pointer to an opaque variable";
         if !self.checker.needs(reference.span, what, Version::new(3, 1), 20, "5.3") {
@@ -115,14 +116,14 @@ impl BodyChecker<'_, '_> {
             Operand::Register(id) => Some(Operand::Opaque(AddressBase::Register(id))),
             _ => {
                 let message =
-                    format!("a `.{}` variable, or a register that points to one, must stand here", ty.name());
+                    format!("expected a `.{}` variable, or a register that points to one", ty.name());
                 self.wrong_kind(reference.span, &message)
             }
         }
     }
 
     /// Texture or surface coordinates. PTX ISA §9.7.9.3, §9.7.10.1.
-    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
+    #[allow(clippy::wildcard_enum_match_arm, reason = "kinds that are not listed are refused")]
     pub(super) fn coordinates(&mut self, site: &Site<'_>, written: &Written<'_>) -> Option<Operand> {
         let mods = &site.found.mods;
         let geom = mods.geom()?;
@@ -151,7 +152,7 @@ impl BodyChecker<'_, '_> {
                 Diagnostic::new(
                     Code::NotPortable,
                     written.span,
-                    "three coordinates are legal, but ptxas wants four, the last one unused",
+                    "three coordinates are legal, but ptxas expects four, the last one unused",
                 )
                 .with_section("9.7.9.3"),
             );
@@ -163,7 +164,7 @@ impl BodyChecker<'_, '_> {
                 elements.push(self.padding(element, ctype));
                 continue;
             }
-            // An array index or sample number is bits of 32; the vector is `.b32`.
+            // An array index or sample number is 32 untyped bits; the vector is `.b32`.
             elements.push(self.source(element, shape.types[index], Width::Equal));
         }
         let mut elements = elements.into_iter().collect::<Option<Vec<_>>>()?;
@@ -188,7 +189,7 @@ impl BodyChecker<'_, '_> {
             let register = self.register(id);
             let (ty, vector) = (register.ty, register.vector);
             if reference.suffix.is_none() && vector > 1 && shape.accepts(vector) {
-                // Mixed vectors (an index and coordinates) are of bits.
+                // Mixed vectors (an index and coordinates) are untyped.
                 let wanted = if shape.types[0] == shape.types[1] { shape.types[0] } else { Ty::B32 };
                 if accepts(wanted, ty, Width::Equal) || accepts(shape.types[1], ty, Width::Equal) {
                     return Some(Operand::Register(id));

@@ -1,10 +1,10 @@
-//! Which operand types an instruction type accepts. PTX ISA §9.4, §9.4.1.
+//! The operand types that an instruction type accepts. PTX ISA §9.4, §9.4.1.
 //!
-//! Invariant: these functions are the manual's Tables 23 to 25, derived from their notes.
+//! Invariant: these functions are the manual's Tables 23 to 25, derived from the notes to them.
 
 use crate::isa::{Ty, TyKind};
 
-/// How strictly the width of an operand must be that of the instruction type.
+/// The relation between the widths of operand and instruction type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Width {
     /// The widths are equal (Table 23).
@@ -13,7 +13,7 @@ pub(super) enum Width {
     OrWider,
 }
 
-/// Whether a register of type `operand` may stand where the instruction says `wanted`.
+/// Whether a register of type `operand` is accepted for `wanted`.
 pub(super) fn accepts(wanted: Ty, operand: Ty, width: Width) -> bool {
     if wanted == operand {
         return true;
@@ -37,17 +37,17 @@ pub(super) fn accepts(wanted: Ty, operand: Ty, width: Width) -> bool {
     }
 }
 
-/// The width of the register that holds a value of this type: 8 bits at least.
+/// The width of the register for a value of this type: at least 8 bits.
 fn register_bits(ty: Ty) -> u32 {
     ty.bits().max(8)
 }
 
-/// Formats of one width that are not each other's: `.f16` is not `.bf16`. `.tf32` is held as `.f32`.
+/// Formats of equal width that are not interchangeable: `.f16` and `.bf16`. `.tf32` is held as `.f32`.
 fn scalar_format(ty: Ty) -> Ty {
     if ty == Ty::Tf32 { Ty::F32 } else { ty }
 }
 
-/// Formats without registers of their own are held in untyped or integer registers.
+/// Formats without registers of their own, which are held in untyped or integer registers.
 fn packed_in_integer(ty: Ty) -> bool {
     matches!(ty, Ty::E4m3 | Ty::E5m2 | Ty::E4m3x2 | Ty::E5m2x2 | Ty::Tf32)
 }

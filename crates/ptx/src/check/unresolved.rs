@@ -1,7 +1,8 @@
 //! External symbols that a module uses and does not define. PTX ISA §11.6.1.
 //!
-//! Invariant: a declaration alone needs nothing; what is called, has its address taken, is accessed, or stands in an
-//! initialiser does. Unsized shared arrays are the dynamic shared memory of a launch, and need nothing either.
+//! Invariant: a declaration alone is no use. A symbol is used if it is called, its address is taken, it is
+//! accessed, or it occurs in an initialiser. Unsized shared arrays are the dynamic shared memory of a launch,
+//! and need no definition.
 
 use super::module::{Body, FuncId, Linkage, Module, Statement, Symbol, VarId};
 use super::names::Name;
@@ -16,14 +17,14 @@ pub enum Unresolved {
     Func(FuncId),
 }
 
-/// Which symbols are used.
+/// The used symbols.
 struct Uses {
     variables: Vec<bool>,
     functions: Vec<bool>,
 }
 
-/// The external symbols that a module uses and nothing in it defines: whoever loads it finds them elsewhere, or refuses
-/// it. Variables come first, each kind in the order of the text.
+/// The external symbols that a module uses and does not define: its loader must find them elsewhere, or
+/// refuse it. Variables come first, each kind in the order of the text.
 pub fn unresolved(module: &Module) -> Vec<Unresolved> {
     let mut uses = Uses {
         variables: vec![false; module.variables.len()],

@@ -23,7 +23,7 @@ macro_rules! codes {
                 match self { $(Code::$name => $number),* }
             }
 
-            /// What the code is about, in a few words.
+            /// The subject of the code in a few words.
             pub const fn title(self) -> &'static str {
                 match self { $(Code::$name => $title),* }
             }
@@ -36,7 +36,7 @@ codes! {
     UnterminatedComment = 2, "a block comment without an end";
     UnterminatedString = 3, "a string without an end";
     BadNumber = 4, "a malformed number";
-    UnexpectedToken = 5, "a token that cannot stand here";
+    UnexpectedToken = 5, "an unexpected token";
     MissingSemicolon = 6, "a statement without its semicolon";
     UnbalancedBrace = 7, "braces that do not match";
     BadPreprocessorLine = 8, "a preprocessor line that is not understood";
@@ -46,7 +46,7 @@ codes! {
     MissingTarget = 102, "a module without `.target` after `.version`";
     UnknownVersion = 103, "a PTX version that does not exist";
     UnknownTarget = 104, "a target that does not exist";
-    MisplacedDirective = 105, "a directive in a place where it cannot stand";
+    MisplacedDirective = 105, "a directive in the wrong place";
     UnknownDirective = 106, "a directive that does not exist";
     Redeclared = 107, "a name declared twice in one scope";
     BadDeclaration = 108, "a declaration that the manual forbids";
@@ -62,12 +62,12 @@ codes! {
     WrongOperandType = 205, "an operand of the wrong type";
     Undeclared = 206, "a name that is not declared";
     WrongStateSpace = 207, "a variable in the wrong state space";
-    BadGuard = 208, "a guard that cannot guard this";
+    BadGuard = 208, "a guard that is not allowed here";
     BadAddress = 209, "an address that cannot be formed";
     ImmediateOutOfRange = 210, "an immediate out of range";
     BadVector = 211, "a vector operand of the wrong shape";
-    BadRegisterUse = 212, "a register that cannot be used so";
-    BadModifierUse = 213, "a modifier that excludes another or cannot stand here";
+    BadRegisterUse = 212, "a register that cannot be used here";
+    BadModifierUse = 213, "a modifier that excludes another or is not allowed here";
     UndefinedLabel = 301, "a label that is not defined";
     DuplicateLabel = 302, "a label defined twice";
     UndeclaredFunction = 303, "a function that is not declared";
@@ -101,12 +101,12 @@ codes! {
 }
 
 impl Code {
-    /// The code as it is printed: `P0213`.
+    /// The printed code: `P0213`.
     pub fn name(self) -> String {
         format!("P{:04}", self.number())
     }
 
-    /// Errors refuse the module; the 900s are warnings.
+    /// Errors refuse the module; codes from 900 on are warnings.
     pub const fn severity(self) -> Severity {
         if self.number() >= 900 { Severity::Warning } else { Severity::Error }
     }

@@ -1,17 +1,17 @@
-//! A page for every code: what it means, an example that has it, and one that has not.
+//! A page for every code: its meaning, an example that has the mistake, and an example without it.
 //!
-//! Invariant: every code has a page, and a test checks that the example under `Wrong` gives this diagnostic and no other, and
-//! that the one under `Right` gives none.
+//! Invariant: every code has a page. A test checks that the example under `Wrong` gives exactly this
+//! diagnostic, and that the example under `Right` gives none.
 //!
 //! # Shape
-//! A page is Markdown: paragraphs, `## Wrong` and `## Right` each with one fenced text, and a line that names the section of the
-//! manual. What stands behind `ptx` on the opening fence is how to check: `gpu-name=sm_60`, or `load` where it is loading that
-//! refuses the text.
+//! A page is Markdown: paragraphs, `## Wrong` and `## Right` each with one fenced text, and a line with the
+//! section of the manual. The words after `ptx` on the opening fence configure the check: `gpu-name=sm_60`,
+//! or `load` if the mistake is found when the module is loaded.
 
 use super::Code;
 
 impl Code {
-    /// The page about this code, without a heading.
+    /// The page of this code, without a heading.
     pub const fn page(self) -> &'static str {
         match self {
             Code::UnexpectedCharacter => include_str!("explain/P0001.md"),

@@ -1,27 +1,27 @@
-//! Diagnostics: what is wrong with a PTX text, where, and what would be right.
+//! Diagnostics: a mistake in a PTX text, its place, and the correction.
 //!
-//! Invariant: a diagnostic has a stable [`Code`] (permanent once published), a primary span inside the text, and a
-//! message in the program's terms (lower case, no full stop). Rendering lives in [`render`]; nothing here ends a run.
+//! Invariant: a diagnostic has a permanent [`Code`], a primary span inside the text, and a message in the
+//! program's terms (lower case, no full stop). [`render`] formats it; nothing here ends a run.
 
-/// How bad it is.
+/// The severity of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Severity {
-    /// Legal but suspicious; the module loads.
+    /// Legal but suspicious; the module is accepted.
     Warning,
     /// The module is refused.
     Error,
 }
 
-/// A further place that belongs to a diagnostic.
+/// Another place that belongs to a diagnostic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Label {
     /// The place.
     pub span: crate::Span,
-    /// What is to be seen there.
+    /// The text beside that place.
     pub text: String,
 }
 
-/// One finding about a text.
+/// A finding in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     /// Warning or error.
@@ -30,20 +30,20 @@ pub struct Diagnostic {
     pub code: Code,
     /// What is wrong.
     pub message: String,
-    /// Where; underlined with [`Diagnostic::label`].
+    /// The primary place, underlined with [`Diagnostic::label`].
     pub span: crate::Span,
-    /// Text beside the underlined place; may be empty.
+    /// Text beside the primary place; may be empty.
     pub label: String,
     /// Other places, each underlined with its own text.
     pub related: Vec<Label>,
-    /// What would be right.
+    /// How to correct it.
     pub help: Option<String>,
     /// Section of the manual, such as `9.7.1.1`.
     pub section: Option<&'static str>,
 }
 
 impl Diagnostic {
-    /// An error with its code, place and message; the severity is the code's.
+    /// An error or warning, as the code says, with its place and message.
     pub fn new(code: Code, span: crate::Span, message: impl Into<String>) -> Self {
         Self {
             severity: code.severity(),
@@ -57,7 +57,7 @@ impl Diagnostic {
         }
     }
 
-    /// Sets the text beside the underlined place.
+    /// Sets the text beside the primary place.
     pub fn with_label(mut self, label: impl Into<String>) -> Self {
         self.label = label.into();
         self
@@ -69,13 +69,13 @@ impl Diagnostic {
         self
     }
 
-    /// Says what would be right.
+    /// Sets the correction.
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    /// Names the section of the manual.
+    /// Sets the section of the manual.
     pub fn with_section(mut self, section: &'static str) -> Self {
         self.section = Some(section);
         self

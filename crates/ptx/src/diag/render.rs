@@ -1,9 +1,10 @@
-//! Diagnostics as text: for people, and as JSON lines for programs.
+//! Diagnostics as text for people, and as JSON lines for programs.
 //!
-//! Invariants: rendering never fails, whatever the span and whatever the text (spans are cut to the text, control characters of
-//! messages and text are made visible); lines and columns count from 1, a column counts Unicode scalar values, and an end is
-//! the place directly behind the last character. What a diagnostic costs does not depend on the length of the text or of its
-//! lines: of long lines only the surroundings are shown, and places far from each other apart. Nothing here writes anywhere.
+//! Invariants: rendering never fails, for any span and any text: spans are clamped to the text, and control
+//! characters of messages and text are made visible. Lines and columns count from 1; a column counts Unicode
+//! scalar values; an end is the place directly after the last character. The cost of a diagnostic does not
+//! depend on the length of the text or its lines: of long lines only the surroundings of a place are shown,
+//! and distant places are shown separately. Nothing here writes to a file or terminal.
 
 use super::{Diagnostic, Severity};
 use crate::{LineIndex, Span};
@@ -14,7 +15,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::ops::Range;
 
-/// Whether rendered text carries terminal colors.
+/// Whether rendered text contains terminal colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Color {
     /// Plain text.
@@ -23,25 +24,25 @@ pub enum Color {
     Always,
 }
 
-/// A text with its name, or several one behind the other, to render diagnostics about them.
+/// A text with its name, or several concatenated texts, for which diagnostics are rendered.
 #[derive(Clone, Debug)]
 pub struct Source<'s> {
     text: &'s str,
     lines: Cow<'s, LineIndex>,
-    /// Where each text begins, and its name; at least one.
+    /// Start and name of each text; at least one.
     parts: Vec<(usize, &'s str)>,
 }
 
-/// How far from the primary place another is shown with it.
+/// The largest distance in bytes between places that are shown together.
 const FAR: usize = 8 << 10;
-/// Bytes of a line on either side of what is shown of it, before it is cut to [`AROUND`].
+/// Context in bytes that is passed to the renderer on either side of a place, before it is cut to [`AROUND`].
 const LONG: usize = 1000;
-/// Bytes that are shown around a place in a long line.
+/// Context in bytes that is shown around a place in a long line.
 const AROUND: usize = 100;
-/// How many other places are shown.
+/// The most other places that are shown.
 const MOST_PLACES: usize = 8;
 
-/// A place that is underlined.
+/// An underlined place.
 struct Shown<'d> {
     kind: AnnotationKind,
     span: Span,
@@ -60,7 +61,7 @@ struct Part<'s> {
     name: &'s str,
     start: usize,
     end: usize,
-    /// How many lines stand before it.
+    /// Number of lines before it.
     lines_before: u32,
 }
 
@@ -70,8 +71,8 @@ impl<'s> Source<'s> {
         Self::with_parts(text, Cow::Owned(LineIndex::new(text)), [(0, name)])
     }
 
-    /// Texts that stand one behind the other in `text`, each on lines of its own: the line starts of all, where each begins, and its
-    /// name.
+    /// Concatenated texts, each beginning on a new line: the line starts of the whole, and start and name of
+    /// each text.
     pub fn with_parts(
         text: &'s str,
         lines: Cow<'s, LineIndex>,
@@ -85,7 +86,7 @@ impl<'s> Source<'s> {
         Self { text, lines, parts }
     }
 
-    /// The text that holds a byte.
+    /// The text that contains a byte.
     fn part(&self, at: usize) -> Part<'s> {
         let index = self.parts.partition_point(|(start, _)| *start <= at).saturating_sub(1);
         let (start, name) = self.parts[index];
@@ -93,8 +94,8 @@ impl<'s> Source<'s> {
         Part { name, start, end, lines_before: self.lines.line(start as u32).saturating_sub(1) }
     }
 
-    /// The diagnostic for people: code, message, the lines it is about with what is underlined, help, section. Ends with a
-    /// line end.
+    /// The diagnostic for people: code, message, source lines with underlined places, help, and section. Ends
+    /// with a line end.
     pub fn human(&self, diagnostic: &Diagnostic, color: Color) -> String {
         let level = match diagnostic.severity {
             Severity::Error => Level::ERROR,
@@ -121,28 +122,28 @@ impl<'s> Source<'s> {
         rendered
     }
 
-    /// Whether a place is shown together with the primary one: in the same text and not far away.
+    /// Whether a place is shown together with the primary one: in the same text and close to it.
     fn is_near(&self, diagnostic: &Diagnostic, span: Span) -> bool {
         let (primary, other) = (self.range(diagnostic.span), self.range(span));
         self.part(primary.start).start == self.part(other.start).start
             && primary.start.abs_diff(other.start).max(primary.end.abs_diff(other.end)) <= FAR
     }
 
-    /// The primary place and those near it.
+    /// The primary place and the places close to it.
     fn near<'d>(&self, diagnostic: &'d Diagnostic) -> Vec<Shown<'d>> {
         let primary = Shown { kind: AnnotationKind::Primary, span: diagnostic.span, text: &diagnostic.label };
         let related = diagnostic.related.iter().filter(|label| self.is_near(diagnostic, label.span));
         std::iter::once(primary).chain(related.take(MOST_PLACES).map(Shown::related)).collect()
     }
 
-    /// All other places, in their order.
+    /// All other places, in order.
     fn far<'d>(&self, diagnostic: &'d Diagnostic) -> impl Iterator<Item = Shown<'d>> {
         let related = diagnostic.related.iter().filter(|label| !self.is_near(diagnostic, label.span));
         related.take(MOST_PLACES).map(Shown::related)
     }
 
-    /// The lines from the first to the last of places near each other; lines between are folded away, and of long lines only the
-    /// surroundings are shown.
+    /// The lines of places that are close to each other. Lines between them are folded, and of long lines
+    /// only the surroundings are shown.
     fn place<'d>(&self, places: &[Shown<'d>]) -> Vec<Element<'d>>
     where
         's: 'd,
@@ -172,23 +173,25 @@ impl<'s> Source<'s> {
         if start == from {
             return vec![snippet.path(name).into()];
         }
-        // What is shown does not begin with its line, so it does not tell the column.
+        // The excerpt does not begin at the start of a line, so the renderer cannot compute the column from
+        // it.
         let at = self.range(places.first().map_or(Span::default(), |place| place.span)).start as u32;
         let place = self.lines.locate(self.text, at);
         let line = place.line.saturating_sub(part.lines_before) as usize;
         vec![Origin::path(name).line(line).char_column(place.column as usize).into(), snippet.into()]
     }
 
-    /// The bytes of a span, cut to the text and to whole characters.
+    /// The bytes of a span, clamped to the text and to character boundaries.
     fn range(&self, span: Span) -> Range<usize> {
         let start = self.text.floor_char_boundary(span.start as usize);
         let end = self.text.ceil_char_boundary((span.end as usize).min(self.text.len()));
         start..end.max(start)
     }
 
-    /// The diagnostic as one line of JSON, without a line end: an object with `file`, `severity`, `code`, `message`, `line`,
-    /// `column`, `end_line`, `end_column`, `help`, `section`, `label` (the text beside the place; these three are `null` where there is
-    /// none) and `related`: other places, each with `file`, the four numbers and `label`, at most eight.
+    /// The diagnostic as one line of JSON, without a line end. It is an object with `file`, `severity`,
+    /// `code`, `message`, `line`, `column`, `end_line`, `end_column`, `help`, `section`, `label` and
+    /// `related`. `label` is the text beside the place; `help`, `section` and `label` are `null` if absent.
+    /// `related` lists at most eight other places, each with `file`, the four numbers and `label`.
     pub fn json(&self, diagnostic: &Diagnostic) -> String {
         let severity = match diagnostic.severity {
             Severity::Error => "error",
@@ -299,7 +302,8 @@ error[P0202]: `add` has no form `.sat.u32`
         let text = "a\n\t\"é漢\"\tbad\n";
         let diagnostic = Diagnostic::new(Code::UnexpectedToken, at(text, "bad"), "expected `;`");
         let source = Source::new("x.ptx", text);
-        // A tab is shown as four blanks; the ideograph is two columns wide on a terminal and one character in the place.
+        // A tab is shown as four blanks; the ideograph is two columns wide on a terminal and one character in
+        // the place.
         let expected = "\
 error[P0005]: expected `;`
  --> x.ptx:2:7

@@ -1,14 +1,14 @@
-//! Which instructions end a block, and how.
+//! The role of each instruction in control flow.
 //!
-//! Invariant: the match on [`Op`] is exhaustive: a new op must be placed here before anything compiles.
+//! Invariant: the match on [`Op`] is exhaustive, so a new operation is a compile error here.
 #![deny(clippy::wildcard_enum_match_arm)]
 
 use crate::isa::Op;
 
-/// How an instruction takes part in control flow.
+/// The role of an instruction in control flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flow {
-    /// It does not.
+    /// None.
     Straight,
     /// `bra`
     Bra,
@@ -27,7 +27,7 @@ pub(crate) enum Flow {
 }
 
 #[rustfmt::skip]
-/// How instructions of this meaning take part in control flow.
+/// The role of instructions with this operation.
 pub(crate) fn flow(op: Op) -> Flow {
     match op {
         Op::Bra => Flow::Bra,

@@ -1,10 +1,11 @@
 //! Directed graphs with one entry, and trees that answer "lowest common ancestor".
 //!
-//! Invariant: nodes are `0..len`, node 0 is the entry; successors keep the order in which the edges were given, and an
-//! edge given twice is there twice. Every walk is iterative and at most `O(edges log nodes)`, whatever the graph: a
-//! hostile text can neither overflow the stack nor make lowering quadratic.
+//! Invariant: nodes are `0..len`, node 0 is the entry. Successors have the order in which edges were given;
+//! duplicate edges are kept. Every walk is iterative and takes at most `O(edges log nodes)` for any graph, so
+//! a hostile text can neither overflow the stack nor make lowering quadratic.
 //!
-//! What it does not do: it knows nothing of blocks or instructions. The [block order](super::order) and the analyses stand on it.
+//! Graphs are independent of blocks and instructions. The [block order](super::order) and the analyses use
+//! them.
 
 /// A directed graph; node 0 is the entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,12 +66,12 @@ impl Graph {
         self.len() == 0
     }
 
-    /// Where edges from `v` go.
+    /// The successors of `v`.
     pub fn succs(&self, v: usize) -> &[usize] {
         self.succs.of(v)
     }
 
-    /// Where edges to `v` come from.
+    /// The predecessors of `v`.
     pub fn preds(&self, v: usize) -> &[usize] {
         self.preds.of(v)
     }
@@ -81,7 +82,7 @@ impl Graph {
     }
 }
 
-/// Marks a node that a walk did not reach, or the parent of a root.
+/// Marks an unreached node, or the parent of a root.
 pub const NONE: usize = usize::MAX;
 
 /// A depth-first walk from the entry.
@@ -139,10 +140,10 @@ impl DepthFirst {
     }
 }
 
-/// A forest given by parents, with ancestors found in `O(log n)` steps.
+/// A forest, given by parents, that finds ancestors in `O(log n)` steps.
 ///
-/// Each node keeps its parent and one further ancestor, chosen so that both kinds of step together skip like a binary
-/// search (the "skew-binary" jump pointers of Myers, 1983).
+/// Each node has its parent and one further ancestor, chosen so that both kinds of steps together act as a
+/// binary search (the "skew-binary" jump pointers of Myers, 1983).
 #[derive(Clone, Debug)]
 pub struct Tree {
     parent: Vec<usize>,
@@ -165,7 +166,7 @@ impl Tree {
         tree
     }
 
-    /// Parent of a node; the root's is the root.
+    /// Parent of a node; the root is its own parent.
     pub fn parent(&self, v: usize) -> usize {
         self.parent[v]
     }
@@ -175,7 +176,7 @@ impl Tree {
         self.depth[v]
     }
 
-    /// The ancestor of `v` (or `v`) at that depth; `v` itself where it is not deeper.
+    /// The ancestor of `v` at that depth; `v` itself if it is not deeper.
     pub fn ancestor_at(&self, mut v: usize, depth: usize) -> usize {
         while self.depth[v] > depth {
             let jump = self.jump[v];
@@ -184,7 +185,7 @@ impl Tree {
         v
     }
 
-    /// The deepest node that is an ancestor of (or equal to) both.
+    /// The lowest common ancestor, which may be one of the nodes.
     pub fn common_ancestor(&self, a: usize, b: usize) -> usize {
         let depth = self.depth[a].min(self.depth[b]);
         let (mut a, mut b) = (self.ancestor_at(a, depth), self.ancestor_at(b, depth));
@@ -214,7 +215,7 @@ impl DisjointSets {
         Self { up: (0..len).collect() }
     }
 
-    /// The representative of the set of `v`; halves paths on its way.
+    /// The representative of the set of `v`, with path halving.
     pub(crate) fn find(&mut self, mut v: usize) -> usize {
         while self.up[v] != v {
             self.up[v] = self.up[self.up[v]];
@@ -223,7 +224,7 @@ impl DisjointSets {
         v
     }
 
-    /// Puts the set of representative `v` into that of representative `into`, which stays the representative.
+    /// Merges the set of representative `v` into that of representative `into`.
     pub(crate) fn put(&mut self, v: usize, into: usize) {
         self.up[v] = into;
     }
@@ -235,7 +236,7 @@ pub(crate) mod random {
 
     use super::Graph;
 
-    /// xorshift64*: a generator with a printed seed is all that these tests need.
+    /// xorshift64*, sufficient for these tests.
     pub(crate) struct Rng(u64);
 
     impl Rng {
@@ -266,7 +267,7 @@ pub(crate) mod random {
         Graph::new(n, &edges)
     }
 
-    /// A reducible graph, built as structured code with `break`, `continue` and `return` is.
+    /// A reducible graph, as from structured code with `break`, `continue` and `return`.
     pub(crate) fn structured(seed: u64, statements: usize) -> Graph {
         let mut rng = Rng::new(seed);
         let mut build = Build { edges: Vec::new(), n: 1, budget: statements };
@@ -292,7 +293,8 @@ pub(crate) mod random {
             self.n - 1
         }
 
-        /// Continues from `at`; `None` where control does not come out. `loops`: header and pending breaks.
+        /// Adds statements after `at`; `None` if control does not reach their end. `loops`: header and
+        /// pending breaks.
         fn sequence(
             &mut self,
             rng: &mut Rng,

@@ -10,7 +10,8 @@
 //! 4. Registers are dense per class; vector registers are split into their elements; video operands carry decoded selectors.
 //! 5. Operands of an [`Inst`] follow the row's order: destinations in `dsts`, everything else in `srcs`.
 //!
-//! What it does not do: no addresses of variables (the machine places them at load), no calling convention of a CPU.
+//! Addresses of variables are not in the program (the machine places them at load), and neither is a calling
+//! convention of a CPU.
 
 mod flow;
 pub mod graph;
@@ -48,12 +49,12 @@ pub struct Program {
     pub functions: Vec<Function>,
 }
 
-/// Width class of a register: which array of the warp frame holds it.
+/// Width class of a register, which selects the array of the warp frame that holds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RegClass {
     /// One lane mask.
     Pred,
-    /// `[u16; 32]`; 8-bit registers too (their upper bits are unspecified, readers take the low 8).
+    /// `[u16; 32]`; also 8-bit registers, whose upper bits are unspecified and not read.
     R16,
     /// `[u32; 32]`
     R32,
@@ -95,8 +96,8 @@ pub struct Function {
     pub regs: RegCounts,
     /// Names of the registers in the text, by class and index (for reports): `names[class as usize][index]`.
     pub reg_names: [Vec<String>; 4],
-    /// Slots of the input parameters: for a kernel its parameter buffer layout, for a device function where the caller copies
-    /// to. A parameter has one slot, save a register vector, which has one for each element.
+    /// Slots of the input parameters: for a kernel its parameter buffer layout, for a device function the
+    /// places to which the caller copies. A parameter has one slot; a register vector has one per element.
     pub params: Vec<ParamSlot>,
     /// Names of the input parameters in the text.
     pub param_names: Vec<String>,
@@ -111,19 +112,19 @@ pub struct Function {
     pub frame_bytes: u32,
     /// Alignment of the frame.
     pub frame_align: u32,
-    /// What the text names in the frame and in the parameter buffer, by their number in the text.
+    /// Named variables in the frame and in the parameter buffer, by their number in the text.
     pub objects: Vec<Object>,
     /// Performance directives.
     pub performance: Performance,
     /// Blocks in the order of rule 1; empty for a declaration.
     pub blocks: Vec<Block>,
-    /// What a call of this declaration means, if the machine itself implements it.
+    /// The meaning of a call of this declaration, if it is a machine function.
     pub builtin: Option<Builtin>,
     /// Place of the name.
     pub span: Span,
 }
 
-/// Functions that the machine implements, which compilers call as externals.
+/// Functions that the machine implements and that compilers call as externals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Builtin {
     /// `vprintf(format, arguments) -> s32`
@@ -141,8 +142,8 @@ pub enum Builtin {
 pub struct Object {
     /// Name in the text.
     pub name: String,
-    /// What an address of it is based on: [`Base::Frame`], [`Base::KernelParam`], or [`Base::Absolute`] for `.local` variables of module
-    /// scope.
+    /// Base of its address: [`Base::Frame`], [`Base::KernelParam`], or [`Base::Absolute`] for `.local`
+    /// variables of module scope.
     pub base: Base,
     /// Offset from there.
     pub offset: u64,
@@ -152,7 +153,7 @@ pub struct Object {
     pub param: bool,
 }
 
-/// Where a parameter is.
+/// A parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParamSlot {
     /// Place.
@@ -181,11 +182,11 @@ pub struct Block {
     pub label: Option<String>,
     /// Straight-line instructions.
     pub insts: Vec<Inst>,
-    /// How it ends.
+    /// The terminator.
     pub term: Terminator,
 }
 
-/// A guard: the instruction acts only in lanes where the predicate (negated if so) is true.
+/// A guard: the instruction acts only in lanes where the predicate, or its negation, is true.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Guard {
     /// Predicate register.
@@ -197,7 +198,7 @@ pub struct Guard {
 /// One instruction.
 #[derive(Clone, Debug)]
 pub struct Inst {
-    /// Meaning.
+    /// Operation.
     pub op: Op,
     /// Row of the table.
     pub row: RowId,
@@ -213,8 +214,8 @@ pub struct Inst {
     pub span: Span,
     /// `.loc` in force.
     pub loc: Option<Loc>,
-    /// The variable of the frame or parameter of the kernel that an address operand names: an index of [`Function::objects`]. The address may
-    /// lie outside it. Of several such operands, the first.
+    /// The frame variable or kernel parameter that an address operand names: an index of
+    /// [`Function::objects`]. The address may lie outside of it. For several such operands, the first.
     pub object: Option<u32>,
 }
 
@@ -231,14 +232,14 @@ pub enum Dst {
         /// Which bytes.
         bytes: u8,
     },
-    /// `_`, or an optional destination that the text leaves out.
+    /// `_`, or an omitted optional destination.
     Sink,
 }
 
 /// A source.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Src {
-    /// An optional operand that the text leaves out.
+    /// An omitted optional operand.
     Absent,
     /// A register.
     Reg(Reg),
@@ -254,16 +255,17 @@ pub enum Src {
     Video(Box<VideoSrc>),
 }
 
-/// A source of a video instruction with its selector decoded. All sources of these instructions that may have a selector
-/// or a minus sign are of this kind, also where they have neither.
+/// A source of a video instruction with its selector decoded. All sources of these instructions that can have
+/// a selector or a minus sign are of this kind, even without either.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VideoSrc {
     /// Register or immediate.
     pub value: Src,
     /// `-a`
     pub negated: bool,
-    /// The selector's elements, lowest first, as numbers: `.b2` is `[2]` with `bytes`, `.h10` is `[0, 1]` without. Empty for a
-    /// whole word. In packed forms elements count on from `a` to `b`, and the default is written out (V22).
+    /// The selector's elements, lowest first: `.b2` is `[2]` with `bytes`, `.h10` is `[0, 1]` without. Empty
+    /// for a whole word. In packed forms the numbers continue from `a` to `b`, and the default is explicit
+    /// (V22).
     pub elements: Vec<u8>,
     /// Whether the elements are bytes (else half-words).
     pub bytes: bool,
@@ -297,20 +299,21 @@ pub enum Base {
     Func(FuncId),
 }
 
-/// How a block ends.
+/// The end of a block.
 #[derive(Clone, Debug)]
 pub enum Terminator {
-    /// `bra` without a guard, or falling into the next block (then without an instruction).
+    /// `bra` without a guard; without an instruction: falling into the next block.
     Goto(BlockId, Option<Inst>),
-    /// Lanes where the predicate (negated if so) is true go to `then`, the others to `els`.
+    /// Lanes where the predicate, or its negation, is true go to `then`, the others to `els`.
     Branch {
         /// Condition.
         cond: Guard,
-        /// Where it holds.
+        /// The target where the condition is true.
         then: BlockId,
-        /// Where it does not hold.
+        /// The target where it is false.
         els: BlockId,
-        /// The `bra`, or the guarded instruction that made the branch necessary (then `then` is a block of that instruction alone).
+        /// The `bra`, or the guarded instruction that needs the branch (then `then` is a block with only that
+        /// instruction).
         inst: Inst,
     },
     /// `brx.idx`: the index is `inst.srcs[0]`, the only source; an index past the end traps.
@@ -322,18 +325,19 @@ pub enum Terminator {
     },
     /// `call`.
     Call(Box<Call>),
-    /// A warp-synchronous instruction (`shfl.sync vote.sync match.sync bar.warp.sync wmma mma`): lanes wait for the members.
+    /// A warp-synchronous instruction (`shfl.sync vote.sync match.sync bar.warp.sync wmma mma`): lanes wait
+    /// for the other members.
     WarpSync {
         /// The instruction.
         inst: Inst,
-        /// Where it goes on.
+        /// The next block.
         next: BlockId,
     },
-    /// A CTA barrier (`bar`, `barrier`), arriving forms included.
+    /// A CTA barrier (`bar`, `barrier`), including `.arrive`.
     Barrier {
         /// The instruction.
         inst: Inst,
-        /// Where it goes on.
+        /// The next block.
         next: BlockId,
     },
     /// `ret`, or falling off the end; in a kernel the lane exits.
@@ -345,24 +349,25 @@ pub enum Terminator {
 /// A call.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// Who is called.
+    /// The callee.
     pub callee: Callee,
     /// Arguments, one for each slot of the callee's `params`.
     pub args: Vec<ArgPlace>,
     /// Results, one for each slot of the callee's `returns`.
     pub rets: Vec<ArgPlace>,
-    /// Where it goes on.
+    /// The next block.
     pub next: BlockId,
     /// The `call`, without operands.
     pub inst: Inst,
 }
 
-/// Who is called.
+/// The callee of a call.
 #[derive(Clone, Debug)]
 pub enum Callee {
     /// A known function.
     Direct(FuncId),
-    /// The function whose address is in the register; `allowed` lists who it may be, if the text says so. The signature was checked.
+    /// The function whose address is in the register; `allowed` lists the possible callees, if the text does.
+    /// The signature was checked.
     Indirect {
         /// Register with the address.
         address: Reg,
@@ -371,7 +376,7 @@ pub enum Callee {
     },
 }
 
-/// Where an argument comes from or a result goes.
+/// The source of an argument or the destination of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArgPlace {
     /// A `.param` variable in the caller's frame.
@@ -381,7 +386,7 @@ pub enum ArgPlace {
         /// Size in bytes.
         bytes: u32,
     },
-    /// A parameter of the calling kernel, handed on.
+    /// A parameter of the calling kernel.
     KernelParam {
         /// Offset in the parameter buffer.
         offset: u32,
@@ -392,6 +397,6 @@ pub enum ArgPlace {
     Reg(Reg),
     /// An immediate's bits.
     Imm(u64),
-    /// A result that is dropped, or an unsized argument that is left out.
+    /// A dropped result, or an omitted unsized argument.
     None,
 }

@@ -1,19 +1,21 @@
-//! The order of blocks: loops nested, each contiguous, its exits after it.
+//! The order of blocks: loops are contiguous, and their exits follow them.
 //!
-//! Invariant: in [`block_order`] every reachable node comes once, the entry first; every edge goes forward except those
-//! from inside a loop to its header; the nodes of a loop are contiguous, its header first. So it is a reverse
-//! postorder, and "the lowest pending block runs first" joins divergent lanes where immediate post-dominators would:
-//! all blocks on forward paths between a branch and its post-dominator lie between them in the order, whole loops included.
+//! Invariant: [`block_order`] contains every reachable node once, the entry first. Every edge goes forward,
+//! except edges from inside a loop to its header. The nodes of a loop are contiguous, its header first. So it
+//! is a reverse postorder, and running the lowest pending block first reconverges lanes where immediate
+//! post-dominators would: all blocks on forward paths between a branch and its post-dominator lie between
+//! them in the order, including whole loops.
 //!
-//! A loop is defined for every graph by one depth-first walk: the loop of `h` are the descendants of `h` in the
-//! depth-first tree that reach `h` by descendants of `h`. On a reducible graph these are the natural loops (those with
-//! one header joined). On an irreducible graph the header is the node that the walk entered first, and other entries
-//! simply jump into the middle. Any cycle lies in the loop of its first-walked node, so within a loop, with edges to its
-//! header left out and inner loops seen as one node, the rest is acyclic and can be sorted. The forest is found with
-//! disjoint sets, edges becoming active at the lowest common ancestor of their ends (after Ramalingam, "Identifying
-//! loops in almost linear time", TOPLAS 1999).
+//! Loops are defined for every graph by one depth-first walk: the loop of `h` consists of the descendants of
+//! `h` in the depth-first tree that reach `h` through descendants of `h`. On a reducible graph these are the
+//! natural loops, merged if they share a header. On an irreducible graph the header is the node that the walk
+//! visits first, and other entries jump into the middle. Any cycle lies in the loop of its first visited
+//! node. So within a loop, without edges to its header and with inner loops contracted to one node, the graph
+//! is acyclic and can be sorted. The forest is computed with disjoint sets; edges become active at the lowest
+//! common ancestor of their ends (after Ramalingam, "Identifying loops in almost linear time", TOPLAS 1999).
 //!
-//! Among all such orders, the one nearest to the text is taken, so that listings stay readable and the result is stable.
+//! Among all such orders, the one closest to the text is chosen, so that listings are readable and the result
+//! is stable.
 
 use super::graph::{DepthFirst, DisjointSets, Graph, NONE, Tree};
 use std::cmp::Reverse;
@@ -22,16 +24,17 @@ use std::collections::BinaryHeap;
 /// The loops of a graph, nested.
 #[derive(Clone, Debug)]
 pub struct LoopForest {
-    /// For each node the header of the innermost loop that it belongs to without being its header; [`NONE`] where there is none.
+    /// For each node, the header of the innermost loop that contains it and of which it is not the header;
+    /// [`NONE`] if there is none.
     pub within: Vec<usize>,
     /// Whether the node is the header of a loop.
     pub header: Vec<bool>,
-    /// For a header: whether control can enter its loop elsewhere.
+    /// For a header: whether its loop has another entry.
     pub irreducible: Vec<bool>,
 }
 
 impl LoopForest {
-    /// Finds the loops of what is reachable from the entry.
+    /// Finds the loops of the nodes that are reachable from the entry.
     pub fn new(graph: &Graph, walk: &DepthFirst) -> Self {
         let len = graph.len();
         let mut forest =
@@ -82,10 +85,10 @@ impl LoopForest {
         forest
     }
 
-    /// An edge into a loop from outside that does not go to its header makes that loop irreducible.
+    /// A loop is irreducible if an edge from outside enters it elsewhere than at its header.
     fn mark_irreducible(&mut self, graph: &Graph, walk: &DepthFirst) {
         let tree = self.tree(walk);
-        // The sets skip what is marked already.
+        // The sets skip marked nodes.
         let mut unmarked = DisjointSets::new(self.within.len() + 1);
         for (from, to) in graph.edges().filter(|&(from, _)| walk.reached(from)) {
             let common = tree.common_ancestor(from, to);
@@ -101,16 +104,17 @@ impl LoopForest {
         }
     }
 
-    /// The forest as a tree over the nodes, a header above what its loop contains, and one more node on top.
+    /// The forest as a tree over the nodes: a header is the parent of its loop's nodes, and an additional
+    /// node is the root.
     fn tree(&self, walk: &DepthFirst) -> Tree {
         let top = self.within.len();
         let mut parent: Vec<usize> = self.within.iter().map(|&h| if h == NONE { top } else { h }).collect();
         parent.push(top);
-        // A header comes before its loop in preorder.
+        // A header precedes its loop in preorder.
         Tree::new(parent, top, walk.preorder.iter().copied())
     }
 
-    /// How many loops contain the node, its own included where it is a header.
+    /// The number of loops that contain the node, including its own if it is a header.
     pub fn depth(&self, mut v: usize) -> usize {
         let mut depth = usize::from(self.header[v]);
         while self.within[v] != NONE {
@@ -121,7 +125,7 @@ impl LoopForest {
     }
 }
 
-/// The reachable nodes in the order that the module doc describes; ties go to the lower node.
+/// The reachable nodes in the order that the module documentation defines; ties are broken by the lower node.
 pub fn block_order(graph: &Graph) -> Vec<usize> {
     let walk = DepthFirst::new(graph);
     let forest = LoopForest::new(graph, &walk);
@@ -189,14 +193,15 @@ mod tests {
         seen
     }
 
-    /// `dom[v][d]`: removing `d` cuts `v` off from the entry.
+    /// `dom[v][d]`: without `d`, `v` is unreachable from the entry.
     fn dominators(graph: &Graph) -> Vec<Vec<bool>> {
         let n = graph.len();
         let reached: Vec<Vec<bool>> = (0..n).map(|d| reach(graph, 0, Some(d))).collect();
         (0..n).map(|v| (0..n).map(|d| !reached[d][v]).collect()).collect()
     }
 
-    /// Natural loops by the definition: for each edge to a dominator, what reaches its source without the header.
+    /// Natural loops by definition: for each edge to a dominator, the nodes that reach its source without the
+    /// header.
     fn natural_loops(graph: &Graph) -> Vec<(usize, Vec<bool>)> {
         let dom = dominators(graph);
         let mut loops: Vec<(usize, Vec<bool>)> = Vec::new();
@@ -330,7 +335,7 @@ mod tests {
         // if (0) 1 else 2; 3; do 4 while; 5
         let g = Graph::new(6, &[(0, 2), (0, 1), (1, 3), (2, 3), (3, 4), (4, 4), (4, 5)]);
         assert_eq!(block_order(&g), [0, 1, 2, 3, 4, 5]);
-        // A loop whose exit stands in the text before its body: 0 -> 1 (header) -> {2 exit, 3 body}, 3 -> 1.
+        // A loop whose exit precedes its body in the text: 0 -> 1 (header) -> {2 exit, 3 body}, 3 -> 1.
         let g = Graph::new(4, &[(0, 1), (1, 2), (1, 3), (3, 1)]);
         assert_eq!(block_order(&g), [0, 1, 3, 2]);
     }
@@ -344,7 +349,7 @@ mod tests {
 
     #[test]
     fn deep_nests_and_long_chains_are_fast() {
-        // 40,000 loops, each inside the one before; and the classic ladder of cross edges.
+        // 40,000 nested loops, and a ladder of cross edges.
         let n = 40_000;
         let mut edges: Vec<(usize, usize)> = (1..n).map(|v| (v - 1, v)).collect();
         edges.extend((1..n / 2).map(|v| (n - 1 - v, v)));

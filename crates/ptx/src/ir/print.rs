@@ -1,6 +1,6 @@
 //! The text form of a program, for tests and for people.
 //!
-//! Invariant: stable: it depends on the program alone, in the order of its numbers. It is not read back.
+//! Invariant: the text depends only on the program, in the order of its numbers. It cannot be parsed.
 //!
 //! # Shape
 //! ```text
@@ -12,7 +12,7 @@
 //!   r32.0 = add.u32 r32.0, 1 @!p.0
 //!   branch p.0 bb2 else bb1 ; bra
 //! ```
-//! Modifiers that the text does not spell follow in braces: `add.f32{.rn}`. Destinations stand before `=`, `_` is a sink.
+//! Implicit modifiers follow in braces: `add.f32{.rn}`. Destinations precede `=`, `_` is a sink.
 
 use super::{
     Addr, ArgPlace, Base, Block, Callee, Dst, Function, Guard, Inst, ParamPlace, ParamSlot, Program, Reg,
@@ -245,7 +245,7 @@ impl Printer<'_> {
     }
 }
 
-/// The mnemonic with the modifiers as written, then the others in braces.
+/// The mnemonic with the modifiers as written, then the implicit ones in braces.
 struct Mnemonic<'a>(&'a Inst);
 
 impl Display for Mnemonic<'_> {

@@ -1,9 +1,10 @@
 //! Checks that a [`Program`] keeps the rules of [`super`].
 //!
-//! Invariant: a program that [`lower`](super::lower()) makes has no violation; tests run this after every pass. It looks at the program
-//! alone and shares no code with lowering. Loops are found by definition, so it is slow on large functions.
+//! Invariant: a program from [`lower`](super::lower()) has no violation; tests verify the program after every
+//! pass. The verifier uses only the program and shares no code with lowering. It finds loops by definition,
+//! so it is slow on large functions.
 //!
-//! What it does not do: it does not decide types again; only that each register's class can hold its operand.
+//! It checks no types, except that each register's class can hold its operand.
 
 use super::flow::{Flow, flow};
 use super::graph::Graph;
@@ -15,14 +16,14 @@ use crate::check::module::FunctionKind;
 use crate::isa::form::{self, Dir, Kind, OperandForm, Value};
 use crate::isa::{Mods, Op, Space, Ty};
 
-/// A broken rule.
+/// A violated rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// Name of the function.
     pub function: String,
-    /// The block, if it is about one.
+    /// The block, if the rule is about one.
     pub block: Option<BlockId>,
-    /// The rule of [`super`] that is broken, 1 to 5; 0 for sizes and places.
+    /// The violated rule of [`super`], 1 to 5; 0 for sizes and places.
     pub rule: u8,
     /// What is wrong.
     pub what: String,
@@ -38,7 +39,7 @@ impl std::fmt::Display for Violation {
     }
 }
 
-/// All broken rules of a program.
+/// All violations of a program.
 pub fn verify(program: &Program) -> Vec<Violation> {
     let mut violations = Vec::new();
     for function in &program.functions {
@@ -130,7 +131,8 @@ impl Check<'_> {
         for v in (0..graph.len()).filter(|&v| !reached[v]) {
             self.require(false, 1, || format!("bb{v} is unreachable"));
         }
-        // The loop of `h` in this order: what `h` reaches, and what reaches `h`, through blocks from `h` on.
+        // The loop of `h` in this order: the blocks from `h` on that `h` reaches and that reach `h` through
+        // such blocks.
         for h in 0..graph.len() {
             let latches: Vec<usize> = graph.preds(h).iter().copied().filter(|&from| from >= h).collect();
             if latches.is_empty() {
@@ -302,7 +304,7 @@ impl Check<'_> {
         self.operands(inst, &form.operands);
     }
 
-    /// The operands one after another, each with as many elements as the form says.
+    /// The operands in order, each with the number of elements of its form.
     fn operands(&mut self, inst: &Inst, operands: &[OperandForm]) {
         let mut rest = Rest { dsts: &inst.dsts, srcs: &inst.srcs };
         for operand in operands {
@@ -340,7 +342,7 @@ impl Check<'_> {
         for _ in 0..count.unwrap_or(rest.srcs.len()) {
             match rest.src() {
                 None => self.require(false, 5, || format!("`{name}` lacks source `{}`", operand.name)),
-                // An element of a vector that is not stored.
+                // An omitted element of a vector store.
                 Some(Src::Absent) if inst.op == Op::St && operand.lanes(&inst.mods) > 2 => {}
                 Some(Src::Absent) => {
                     let optional = operand.optional;
@@ -362,7 +364,8 @@ impl Check<'_> {
         };
         let class = RegClass::of(ty).0;
         let fits = reg.class == class || (wider && reg.class > class && class != RegClass::Pred);
-        // `mov` between an opaque variable's name or another width and a register is the checker's concern.
+        // The checker validates `mov` between the name of an opaque variable, or another width, and a
+        // register.
         let free = matches!(operand.kind, Kind::MovSource | Kind::Opaque(_) | Kind::Variable);
         self.require(fits || free, 4, || {
             format!("{reg} is operand `{}` of `{}`, which is `.{}`", operand.name, inst.op.name(), ty.name())
@@ -370,7 +373,7 @@ impl Check<'_> {
     }
 }
 
-/// What a walk over `next` reaches from `start` within the `allowed` nodes.
+/// The nodes that a walk over `next` reaches from `start` within the `allowed` nodes.
 fn reach<'g>(allowed: &[bool], start: usize, next: impl Fn(usize) -> &'g [usize]) -> Vec<bool> {
     let mut seen = vec![false; allowed.len()];
     let mut work = vec![start];
@@ -382,7 +385,7 @@ fn reach<'g>(allowed: &[bool], start: usize, next: impl Fn(usize) -> &'g [usize]
     seen
 }
 
-/// Operands that the form's operands have not taken yet.
+/// Operands that are not matched with the form's operands yet.
 struct Rest<'a> {
     dsts: &'a [Dst],
     srcs: &'a [Src],
@@ -402,7 +405,7 @@ impl<'a> Rest<'a> {
     }
 }
 
-/// How many elements an operand has where it is given; `None` for all that are there.
+/// The number of elements of an operand that is present; `None`: all that are there.
 fn elements(operand: &OperandForm, mods: &Mods) -> Option<usize> {
     match operand.kind {
         Kind::Value(_) => {
@@ -425,7 +428,7 @@ fn elements(operand: &OperandForm, mods: &Mods) -> Option<usize> {
         | Kind::CallTargets
         | Kind::Args
         | Kind::Rets => Some(0),
-        // Its members count.
+        // Its members are counted instead.
         Kind::Bracket => Some(0),
     }
 }

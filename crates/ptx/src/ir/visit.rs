@@ -1,8 +1,9 @@
-//! Which registers an instruction reads and writes, and where a terminator goes.
+//! The registers that an instruction reads and writes, and the successors of a terminator.
 //!
-//! Invariant: everything that reads or writes a register is listed here, so liveness, renumbering and verification agree.
-//! A [`Terminator::Branch`] reads only its condition: a guarded instruction inside it is executed by the block it guards.
-//! A [`Terminator::Call`] reads and writes by its [`ArgPlace`]s; its instruction has no operands of its own.
+//! Invariant: every part that reads or writes a register is listed here, so liveness, renumbering and
+//! verification agree. A [`Terminator::Branch`] reads only its condition: a guarded instruction in it is
+//! executed by the block that it guards. A [`Terminator::Call`] reads and writes by its [`ArgPlace`]s; its
+//! instruction has no operands.
 
 use super::{Addr, ArgPlace, Base, Block, BlockId, Call, Callee, Dst, Inst, Reg, Src, Terminator};
 
@@ -38,7 +39,8 @@ impl Dst {
 }
 
 impl Inst {
-    /// Calls `f` with each register that is read, the guard included; one read twice comes twice.
+    /// Calls `f` with each register that is read, including the guard; a register that is read twice is
+    /// passed twice.
     pub fn for_each_use(&self, f: &mut impl FnMut(Reg)) {
         if let Some(guard) = self.guard {
             f(guard.pred);
@@ -46,7 +48,7 @@ impl Inst {
         self.srcs.iter().for_each(|src| src.for_each_reg(f));
     }
 
-    /// Calls `f` with each register that is written (under the guard, if there is one).
+    /// Calls `f` with each register that is written, unconditionally or under the guard.
     pub fn for_each_def(&self, f: &mut impl FnMut(Reg)) {
         self.dsts.iter().filter_map(Dst::reg).for_each(f);
     }
@@ -79,7 +81,7 @@ impl Call {
 }
 
 impl Terminator {
-    /// Where control goes on within the function, in a fixed order; a target that stands twice comes twice.
+    /// The successor blocks in the function, in a fixed order; duplicates are kept.
     pub fn successors(&self) -> Vec<BlockId> {
         match self {
             Terminator::Goto(to, _) => vec![*to],
@@ -106,7 +108,7 @@ impl Terminator {
         }
     }
 
-    /// The PTX instruction that the terminator is; `None` for falling through and falling off the end.
+    /// The PTX instruction of the terminator; `None` for falling through and falling off the end.
     pub fn inst(&self) -> Option<&Inst> {
         match self {
             Terminator::Goto(_, inst) | Terminator::Ret(inst) => inst.as_ref(),

@@ -1,8 +1,9 @@
 //! PTX versions and target architectures. PTX ISA §11.1.1, §11.1.2.
 //!
-//! Invariant: every `.version` from 1.0 to 9.x and every `.target sm_XX` that has been published is representable; order follows the manual's numbers.
+//! Invariant: every published `.version` from 1.0 to 9.x and every published `.target sm_XX` is
+//! representable; the order is that of the manual's numbers.
 
-/// A PTX ISA version, as `.version major.minor` gives it.
+/// A PTX ISA version, as in `.version major.minor`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Version {
     /// Major number.
@@ -24,7 +25,7 @@ impl std::fmt::Display for Version {
     }
 }
 
-/// What the suffix of an architecture name promises: none, `a` (this architecture only) or `f` (its family only).
+/// The suffix of an architecture name: none, `a` (this architecture only) or `f` (its family only).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum SmVariant {
     /// `sm_90`: code runs on this and later architectures.
@@ -86,7 +87,7 @@ impl Sm {
         (121, Version::new(8, 8)),
     ];
 
-    /// The architecture named `sm_70`, `sm_90a`, `sm_100f` (also `compute_XX`), if it has been published.
+    /// The architecture named `sm_70`, `sm_90a`, `sm_100f` (also `compute_XX`), if it is published.
     pub fn from_name(name: &str) -> Option<Sm> {
         let rest = name.strip_prefix("sm_").or_else(|| name.strip_prefix("compute_"))?;
         let (digits, variant) = match rest.strip_suffix('a') {

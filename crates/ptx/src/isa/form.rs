@@ -1,8 +1,8 @@
 //! The structure of a row: its columns, parsed once.
 //!
-//! Invariant: every row of the table parses to a [`Form`] (a test reads all); matching, checking, lowering and printing
-//! work on forms and never read a column's text again. The notation is described in [`super::row`] and read in
-//! `isa/notation.rs`.
+//! Invariant: every row of the table parses to a [`Form`] (a test parses all). Matching, checking, lowering
+//! and printing use forms and never read the text of a column. The notation is described in [`super::row`]
+//! and parsed in `isa/notation.rs`.
 
 use super::notation::name;
 use super::row::Row;
@@ -25,20 +25,20 @@ pub struct Form {
     pub sets: Vec<SlotSet>,
     /// Gates of literal words.
     pub word_gates: Vec<(Word, Gate)>,
-    /// What the form implies.
+    /// The modifiers that the form implies.
     pub implies: Vec<(Slot, Word)>,
 }
 
-/// A piece of the suffix.
+/// A part of the suffix.
 #[derive(Clone, Debug)]
 pub enum Item {
-    /// Must stand here.
+    /// Required here.
     One(Part),
-    /// Must stand here, together.
+    /// Required here, as a unit.
     Group(Vec<Part>),
-    /// May be left out, as a whole.
+    /// Optional, as a unit.
     Opt(Vec<Part>),
-    /// May stand in any order.
+    /// In any order.
     AnyOrder(Vec<Item>),
 }
 
@@ -71,9 +71,9 @@ pub struct SlotSet {
     pub name: &'static str,
     /// Its values, each with its gate.
     pub values: Vec<(Word, Gate)>,
-    /// What holds where the slot is left out.
+    /// The value if the slot is omitted.
     pub default: Option<Word>,
-    /// Gate of leaving the slot out.
+    /// Gate of omitting the slot.
     pub absent: Gate,
 }
 
@@ -93,36 +93,36 @@ pub struct OperandForm {
     pub name: &'static str,
     /// Read or written.
     pub dir: Dir,
-    /// What it must be.
+    /// Its kind.
     pub kind: Kind,
-    /// May be left out.
+    /// Whether it is optional.
     pub optional: bool,
-    /// A predicate that may be negated with `!`.
+    /// Whether the predicate may be negated with `!`.
     pub may_not: bool,
-    /// A value that may be negated with `-`.
+    /// Whether the value may be negated with `-`.
     pub may_minus: bool,
-    /// A video selector, and whether it must be given.
+    /// The kind of its video selector, and whether the selector is required.
     pub selector: Option<(Selector, Need)>,
-    /// The second half of a pair `d|p`.
+    /// The second half of a pair `d|p`, and whether it is required.
     pub second: Option<(Box<OperandForm>, Need)>,
     /// The operands inside brackets, for `[a, b]` and for `[a]` of an opaque variable.
     pub members: Vec<OperandForm>,
-    /// Gate of giving the operand.
+    /// Gate of the operand.
     pub gate: Gate,
-    /// Gate of giving a register in place of a constant.
+    /// Gate of a register in place of a constant.
     pub register_gate: Gate,
 }
 
-/// Whether a part must be given.
+/// Whether a part is required.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Need {
-    /// It must.
+    /// Required.
     Required,
-    /// It may.
+    /// Optional.
     Optional,
 }
 
-/// What an operand must be.
+/// The kind of an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A register or, as a source, a constant.
@@ -164,7 +164,7 @@ pub enum Kind {
     Fragment(char),
     /// The vector of a packing or unpacking `mov`.
     Elems,
-    /// What `mov` reads.
+    /// A source of `mov`.
     MovSource,
     /// A register, or a variable with an offset.
     Variable,
@@ -177,42 +177,42 @@ pub enum Kind {
 pub struct Value {
     /// Its type.
     pub ty: TypeOf,
-    /// How many elements.
+    /// The number of elements.
     pub lanes: LanesOf,
-    /// The register may be wider than the type (§9.4.1).
+    /// Whether the register may be wider than the type (§9.4.1).
     pub wider: bool,
-    /// Constants are not allowed.
+    /// Whether constants are excluded.
     pub register: bool,
 }
 
-/// Where an operand's type comes from.
+/// The source of an operand's type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TypeOf {
-    /// It is this.
+    /// This type.
     Is(Ty),
-    /// From a slot.
+    /// The type in a slot.
     Slot(Slot),
-    /// Twice as wide as in a slot.
+    /// Twice the width of the type in a slot.
     Wide(Slot),
     /// An integer of the module's address size.
     Pointer,
 }
 
-/// Where an operand's number of elements comes from.
+/// The source of an operand's number of elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LanesOf {
-    /// It is this.
+    /// This number.
     Is(u8),
-    /// The modifiers say (`.v2`, `.v4`).
+    /// From the modifiers (`.v2`, `.v4`).
     Vec,
 }
 
-/// Where the state space of an address comes from.
+/// The source of the state space of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpaceOf {
-    /// It is this.
+    /// This state space.
     Is(Space),
-    /// The modifiers say; generic where they do not.
+    /// From the modifiers; generic by default.
     Mods,
 }
 
@@ -251,7 +251,7 @@ impl Selector {
         }
     }
 
-    /// How the manual writes the choices, for messages.
+    /// The choices in the manual's notation, for messages.
     pub const fn choices(self) -> &'static str {
         match self {
             Selector::Sub => ".b0 .b1 .b2 .b3 .h0 .h1",
@@ -264,8 +264,8 @@ impl Selector {
 }
 
 impl TypeOf {
-    /// The type in an instruction with these modifiers. `None` where the slot is empty or has no wider type, and for an
-    /// address (the module's address size says).
+    /// The type in an instruction with these modifiers. `None` if the slot is empty or has no wider type, and
+    /// for an address, whose width is the module's address size.
     pub fn resolve(self, mods: &Mods) -> Option<Ty> {
         match self {
             TypeOf::Is(ty) => Some(ty),
@@ -288,7 +288,7 @@ pub fn wide(ty: Ty) -> Option<Ty> {
 }
 
 impl OperandForm {
-    /// The type of the operand's value (or of each element), where it has one.
+    /// The type of the operand's value or elements, if it has one.
     pub fn ty(&self, mods: &Mods) -> Option<Ty> {
         match self.kind {
             Kind::Value(value) => value.ty.resolve(mods),
@@ -303,8 +303,8 @@ impl OperandForm {
         }
     }
 
-    /// How many elements the operand has; 1 for a scalar. For coordinates see [`coords`], for the vector of a packing `mov` its
-    /// own length counts.
+    /// The number of elements of the operand; 1 for a scalar. For coordinates see [`coords`]; the vector of a
+    /// packing `mov` has any length.
     pub fn lanes(&self, mods: &Mods) -> u8 {
         match self.kind {
             Kind::Value(Value { lanes: LanesOf::Is(n), .. }) => n,
@@ -315,7 +315,7 @@ impl OperandForm {
         }
     }
 
-    /// What the operand must be, in a few words.
+    /// The expected operand in a few words.
     pub fn describe(&self, mods: &Mods) -> String {
         let ty = self.ty(mods).map_or(String::new(), |ty| format!(" of type `.{}`", ty.name()));
         let value = |value: Value| {
@@ -368,18 +368,19 @@ impl OperandForm {
 /// The registers that hold one lane's part of a matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fragment {
-    /// How many.
+    /// Their number.
     pub registers: u8,
     /// The type of each: `.f32` and `.s32` alone, `.f16` in pairs, all else packed in `.b32`.
     pub ty: Ty,
 }
 
-/// The fragment of matrix `a`, `b`, `c` or `d` (`m`: the one in slot `matrix`) in an instruction with these modifiers. `None`
-/// for shapes that the table does not describe. PTX ISA §9.7.13.3, §9.7.13.5.
+/// The fragment of matrix `a`, `b`, `c` or `d` (`m`: the one in slot `matrix`) in an instruction with these
+/// modifiers. `None` for shapes that the table does not describe. PTX ISA §9.7.13.3, §9.7.13.5.
 ///
 /// # Shape
-/// A warp holds M×K, K×N or M×N elements, as many in each lane; elements narrower than 32 bits are packed. `.f16` multiplicands
-/// of `wmma` take eight registers whatever the shape, and `mma.m8n8k4` works on four matrices, each in eight lanes.
+/// A warp holds M×K, K×N or M×N elements, the same number in each lane; elements narrower than 32 bits are
+/// packed. `.f16` multiplicands of `wmma` take eight registers for every shape. `mma.m8n8k4` operates on four
+/// matrices, each in eight lanes.
 pub fn fragment(matrix: char, mods: &Mods) -> Option<Fragment> {
     let matrix = if matrix == 'm' { mods.matrix()? } else { matrix };
     if matrix == 'r' {
@@ -403,7 +404,7 @@ pub fn fragment(matrix: char, mods: &Mods) -> Option<Fragment> {
         'b' => shape.k * shape.n,
         _ => shape.m * shape.n,
     };
-    // Every second element of a sparse A is there.
+    // A sparse A contains every second element.
     let sparse = matrix == 'a' && matches!(mods.get(Slot::Mode), Some(Word::Sp | Word::SpOrdered));
     let elements = if sparse { elements / 2 } else { elements };
     let quad = (shape.m, shape.n, shape.k) == (8, 8, 4) && ty != Ty::F64;
@@ -423,26 +424,27 @@ pub fn fragment(matrix: char, mods: &Mods) -> Option<Fragment> {
     Some(Fragment { registers: u8::try_from(bits / 32).ok()?, ty: held })
 }
 
-/// The elements of a coordinate operand: the type of each, and which shorter or longer vectors also serve.
+/// The elements of a coordinate operand: the type of each, and the accepted vector lengths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CoordShape {
-    /// The types of the elements that count; an array index or sample number is `.u32`.
+    /// The types of the used elements; an array index or sample number is `.u32`.
     pub types: [Ty; 4],
-    /// How many of them count.
+    /// The number of used elements.
     pub used: u8,
     /// The vector length that the manual prescribes.
     pub prescribed: u8,
 }
 
 impl CoordShape {
-    /// Whether a vector of `n` elements serves: the prescribed length, or just the elements that count (A129, A141), or the
-    /// four elements of the old forms.
+    /// Whether a vector of `n` elements is accepted: of the prescribed length, of the used elements only
+    /// (A129, A141), or of the four elements of the old forms.
     pub fn accepts(&self, n: u8) -> bool {
         n == self.prescribed || n == self.used || n == 4
     }
 }
 
-/// The coordinates of a geometry; `ctype` is the type of the coordinates proper. PTX ISA §9.7.9.3, §9.7.10.1.
+/// The coordinates of a geometry; `ctype` is the type of the coordinates without indices. PTX ISA §9.7.9.3,
+/// §9.7.10.1.
 pub fn coords(geom: Geom, ctype: Ty) -> CoordShape {
     let c = ctype;
     let (types, used, prescribed) = match geom {
@@ -458,7 +460,7 @@ pub fn coords(geom: Geom, ctype: Ty) -> CoordShape {
     CoordShape { types, used, prescribed }
 }
 
-/// How many elements an offset or gradient has. PTX ISA §9.7.9.3.
+/// The number of elements of an offset or gradient. PTX ISA §9.7.9.3.
 pub fn companion_lanes(geom: Geom) -> u8 {
     match geom {
         Geom::D1 | Geom::A1d => 1,
@@ -468,7 +470,7 @@ pub fn companion_lanes(geom: Geom) -> u8 {
 }
 
 impl Form {
-    /// Every word that may stand in the suffix.
+    /// Every word that is allowed in the suffix.
     pub fn words(&self) -> impl Iterator<Item = Word> + '_ {
         self.suffix.iter().flat_map(Item::parts).flat_map(|part| match part {
             Part::Word(_, word) => vec![word],
@@ -476,7 +478,7 @@ impl Form {
         })
     }
 
-    /// The syntax line for people: sets of few words spelled out, and no marks for free order.
+    /// The syntax line for people: small sets are spelled out, and free order is not marked.
     pub fn syntax(&self) -> String {
         const SPELLED: usize = 4;
         let (head, operands) = self.row.syntax.split_once(' ').unwrap_or((self.row.syntax, ""));

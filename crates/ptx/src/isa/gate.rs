@@ -1,11 +1,12 @@
-//! Since when, on which targets, and until when something exists.
+//! Gates: the versions and targets for which a form exists.
 //!
-//! Notation, in the table: `"2.0"`, `"2.0 sm_20"`, `"1.0 sm_13|map_f64_to_f32"` (one of them), `"1.0 below sm_20"`
-//! (only older targets), `"3.0 sm_30 until 6.4@sm_70"` (removed from PTX 6.4 on, for `sm_70` and newer), `"1.0
-//! until 1.4"` (removed for all), `"7.8 sm_89 late 8.1@sm_90"` (on targets before `sm_90` only from PTX 8.1 on). For a single value of a set the same with commas: `u64@4.3,sm_20`.
+//! Notation, in the table: `"2.0"`, `"2.0 sm_20"`, `"1.0 sm_13|map_f64_to_f32"` (one of the two), `"1.0 below
+//! sm_20"` (only older targets), `"3.0 sm_30 until 6.4@sm_70"` (removed from PTX 6.4 on, for `sm_70` and
+//! newer), `"1.0 until 1.4"` (removed for all), `"7.8 sm_89 late 8.1@sm_90"` (on targets before `sm_90` only
+//! from PTX 8.1 on). For a single value of a set the same with commas: `u64@4.3,sm_20`.
 //!
-//! Invariant: a gate with every part absent is always met; parsing happens once and every gate of the table parses
-//! (a test reads all).
+//! Invariant: a gate without parts is always open. Each gate is parsed once, and every gate of the table
+//! parses (a test parses all).
 
 use super::{Sm, SmVariant, Version};
 
@@ -16,7 +17,7 @@ pub struct Gate {
     pub ptx: Option<Version>,
     /// First target.
     pub sm: Option<Sm>,
-    /// `.target map_f64_to_f32` serves in place of [`Gate::sm`].
+    /// Whether `.target map_f64_to_f32` is sufficient in place of [`Gate::sm`].
     pub or_map_f64: bool,
     /// Only targets older than this one.
     pub below: Option<Sm>,
@@ -26,7 +27,7 @@ pub struct Gate {
     pub late: Option<(Version, Sm)>,
 }
 
-/// What a module's `.version` and `.target` say.
+/// The `.version` and `.target` of a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Level {
     /// `.version`
@@ -57,7 +58,7 @@ impl Gate {
     pub const OPEN: Gate =
         Gate { ptx: None, sm: None, or_map_f64: false, below: None, until: None, late: None };
 
-    /// Reads the notation. `None` where it is malformed.
+    /// Parses the notation. `None` if it is malformed.
     pub fn parse(text: &str) -> Option<Gate> {
         let mut gate = Gate::OPEN;
         let mut words = text.split([' ', ',']).filter(|w| !w.is_empty());
@@ -82,7 +83,7 @@ impl Gate {
         Some(gate)
     }
 
-    /// Why the gate is closed at this level; `None` where it is open.
+    /// The reason why the gate is closed at this level; `None` if it is open.
     pub fn unmet(&self, level: Level) -> Option<Unmet> {
         if let Some((version, sm)) = self.until
             && level.ptx >= version
@@ -143,8 +144,8 @@ impl std::fmt::Display for Unmet {
     }
 }
 
-/// Whether code for `need` runs on `target`. Architecture-specific features (`a`) exist on that architecture alone,
-/// family-specific ones (`f`) within the family of the same tens. PTX ISA §11.1.2.
+/// Whether code for `need` runs on `target`. Architecture-specific features (`a`) exist on that architecture
+/// alone, family-specific ones (`f`) within the family of the same tens. PTX ISA §11.1.2.
 pub fn has_features_of(target: Sm, need: Sm) -> bool {
     match need.variant {
         SmVariant::Base => target.number >= need.number,

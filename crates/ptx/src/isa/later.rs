@@ -1,9 +1,9 @@
-//! Forms later than PTX 6.4 that exist and are not implemented: known well enough to be refused as what they are, with the version
-//! and the target that introduced them, rather than as mistakes.
+//! Forms later than PTX 6.4 that are not implemented. They are recognised, so that the diagnostic names the
+//! version and target that introduced them, and does not call them mistakes.
 //!
-//! Invariant: a form stands here or has a row in the table, never both (a test matches every text of every row against this list).
-//! What the list says of a form is which words it has, how many operands, and since when; nothing else of it is checked, since no
-//! module that uses it is accepted. The rows are in `isa/later/rows.rs`.
+//! Invariant: a form is in this list or has a row in the table, never both (a test matches every text of
+//! every row against this list). The list contains the words of a form, its number of operands, and its gate.
+//! Nothing else is checked, because no module that uses it is accepted. The rows are in `isa/later/rows.rs`.
 
 use super::gate::has_features_of;
 use super::{Body, Level, OperandShape, Sm, Unmet, Version};
@@ -17,22 +17,23 @@ pub use rows::LATER;
 pub struct Later {
     /// The mnemonic and the words that every form of the row has, in any order; `|` separates alternatives.
     pub syntax: &'static str,
-    /// The words that a form may have besides; `*` for any.
+    /// Optional words of the form; `*` for any.
     pub may: &'static str,
-    /// How many operands.
+    /// The number of operands.
     pub operands: Operands,
-    /// The PTX version that introduced the form, and the targets that have it (they and what follows them); none for all.
+    /// The PTX version that introduced the form, and the first targets that have it; without targets, all
+    /// have it.
     pub since: &'static str,
-    /// What it is for.
+    /// Its purpose.
     pub brief: &'static str,
 }
 
-/// How many operands a form has.
+/// The number of operands of a form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operands {
     min: u8,
     max: u8,
-    /// The form is one of its own for this one among them.
+    /// The form has an operand with this body.
     with: Option<Body>,
 }
 
@@ -78,17 +79,17 @@ impl Later {
         Version::new(major, minor)
     }
 
-    /// The targets that have it; none where all do.
+    /// The targets that have it; empty if all do.
     pub fn targets(&self) -> impl Iterator<Item = Sm> {
         self.since.split(' ').skip(1).filter_map(Sm::from_name)
     }
 
-    /// Who introduced it, in words: `PTX 8.6 introduced it, for sm_100a`.
+    /// Its introduction in words: `PTX 8.6 introduced it, for sm_100a`.
     pub fn introduced(&self) -> String {
         introduced(self.version(), self.targets())
     }
 
-    /// Why a module of this level cannot use it whatever ptxvm implements; `None` where it could.
+    /// Why a module of this level cannot use it, even if it were implemented; `None` if it could.
     pub fn unmet(&self, level: Level) -> Option<Unmet> {
         let ptx = Some(self.version()).filter(|version| level.ptx < *version);
         let here = self.targets().any(|sm| has_features_of(level.sm, sm));
@@ -101,7 +102,7 @@ impl Later {
         }
     }
 
-    /// The mnemonics that the row is of.
+    /// The mnemonics of the row.
     pub fn mnemonics(&self) -> impl Iterator<Item = &'static str> {
         self.syntax.split('.').next().unwrap_or_default().split('|')
     }
@@ -115,7 +116,7 @@ impl Later {
     }
 }
 
-/// Since when something exists, in words.
+/// The introduction of a feature, in words.
 pub fn introduced(version: Version, mut targets: impl Iterator<Item = Sm>) -> String {
     match targets.next() {
         Some(sm) => format!("PTX {version} introduced it, for {sm}"),
@@ -123,12 +124,12 @@ pub fn introduced(version: Version, mut targets: impl Iterator<Item = Sm>) -> St
     }
 }
 
-/// The form with these words and such operands, if it is one of the list.
+/// The form with these words and operands, if it is in the list.
 pub fn find(mnemonic: &str, words: &[&str], shapes: &[OperandShape]) -> Option<&'static Later> {
     LATER.iter().find(|l| l.fits(mnemonic, words) && l.operands.fit(shapes))
 }
 
-/// The form with these words, whatever its operands.
+/// The form with these words and any operands.
 pub fn find_words(mnemonic: &str, words: &[&str]) -> Option<&'static Later> {
     LATER.iter().find(|l| l.fits(mnemonic, words) && l.operands.with.is_none())
 }

@@ -1,8 +1,8 @@
-//! From a mnemonic, suffix words and operand shapes to the one row that they name.
+//! From mnemonic, suffix words and operand shapes to the one row that matches.
 //!
-//! Invariant: no text matches two rows (a test generates the texts of every row and matches them against all rows of the
-//! mnemonic). Types of operands do not take part; they are the checker's. Failures are explained in
-//! [`super::nearest`].
+//! Invariant: no text matches two rows (a test generates the texts of every row and matches them against all
+//! rows of the mnemonic). Operand types do not take part; the checker validates them. Failures are explained
+//! in [`super::nearest`].
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -28,7 +28,7 @@ fn index() -> &'static Index {
         let mut forms = Vec::new();
         let mut by_mnemonic: BTreeMap<&'static str, Vec<RowId>> = BTreeMap::new();
         for row in table::rows() {
-            // A test parses every row, so the second arm is never taken in what ships.
+            // A test parses every row, so the second arm is never taken.
             match Form::parse(row) {
                 Ok(form) => {
                     by_mnemonic.entry(form.mnemonic).or_default().push(RowId(forms.len() as u16));
@@ -73,7 +73,7 @@ pub fn mnemonics() -> impl Iterator<Item = &'static str> {
     index().by_mnemonic.keys().copied()
 }
 
-/// The outline of a written operand: all that takes part in choosing a row.
+/// The shape of a written operand: the properties that select a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OperandShape {
     /// Its body.
@@ -107,7 +107,7 @@ pub enum Body {
     List(u8),
     /// `_`
     Sink,
-    /// The name of a predicate, or `!` and such a name, where predicates make another form (`cp.async`).
+    /// The name of a predicate, possibly negated, where predicates select another form (`cp.async`).
     Predicate,
 }
 
@@ -117,7 +117,7 @@ impl From<Body> for OperandShape {
     }
 }
 
-/// Which operand of the form each written operand is.
+/// The assignment of written operands to operands of the form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Binding {
     items: [u8; Binding::CAPACITY],
@@ -128,12 +128,12 @@ impl Binding {
     /// The most operands that an instruction can have.
     pub const CAPACITY: usize = 8;
 
-    /// The index of the form's operand that written operand `i` is.
+    /// The index of the form's operand to which written operand `i` belongs.
     pub fn of(&self, i: usize) -> Option<usize> {
         self.items[..usize::from(self.len)].get(i).map(|n| usize::from(*n))
     }
 
-    /// The index of the written operand that is the form's operand `i`; `None` where it was left out.
+    /// The index of the written operand for the form's operand `i`; `None` if it was omitted.
     pub fn written(&self, i: usize) -> Option<usize> {
         self.items[..usize::from(self.len)].iter().position(|n| usize::from(*n) == i)
     }
@@ -146,7 +146,7 @@ impl Binding {
     }
 }
 
-/// An instruction understood: its row, modifiers, and which operand is which.
+/// A matched instruction: its row, modifiers, and operand assignment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Match {
     /// The row.
@@ -157,7 +157,7 @@ pub struct Match {
     pub binding: Binding,
 }
 
-/// What one part of an instruction needs.
+/// The requirement of a part of an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Requirement {
     /// The part: `add.f16`, `.rm`, operand `e`.
@@ -166,17 +166,17 @@ pub struct Requirement {
     pub gate: Gate,
 }
 
-/// The rows of `mnemonic` that the suffix words fit, with the modifiers as each understands them. Words come without
-/// their dots; a bank is part of its word: `const[3]`.
+/// The rows of `mnemonic` that match the suffix words, each with its modifiers. Words have no dots; a bank is
+/// part of its word: `const[3]`.
 pub fn match_mods(mnemonic: &str, words: &[&str]) -> Vec<(RowId, Mods)> {
     let words: Vec<Option<Word>> = words.iter().map(|w| Word::from_text(w)).collect();
     let rows = rows_of(mnemonic).iter();
     rows.filter_map(|row| match_suffix(row.form(), &words).map(|mods| (*row, mods))).collect()
 }
 
-/// The rows of `mnemonic` that the suffix words fit in another order: ptxas takes modifiers in any, and compilers rely on it.
-/// Words that could change places (types, layouts) keep theirs. The order of video instructions is fixed (V20), save that ptxas takes
-/// the mode of a shift before `.sat`.
+/// The rows of `mnemonic` that match the suffix words in another order: ptxas accepts modifiers in any order,
+/// and compilers rely on it. Words that could be exchanged (types, layouts) keep their order. The order of
+/// video instructions is fixed (V20), except that ptxas accepts the mode of a shift before `.sat`.
 pub fn match_any_order(mnemonic: &str, words: &[&str]) -> Vec<(RowId, Mods)> {
     let fixed = |row: &RowId| ["9.7.15", "9.7.16"].iter().any(|s| row.row().section.starts_with(s));
     let mode_first = words.windows(2).any(|pair| matches!(pair, ["clamp" | "wrap", "sat"]));
@@ -189,7 +189,7 @@ pub fn match_any_order(mnemonic: &str, words: &[&str]) -> Vec<(RowId, Mods)> {
     rows
 }
 
-/// The order in which the words would fit some form, where they fit none as they stand.
+/// The order in which the words would match some form, if they match none as written.
 pub fn right_order(mnemonic: &str, words: &[&str]) -> Option<String> {
     reorderings(mnemonic, words).first().map(|(_, mods)| suffix(mods))
 }
@@ -203,12 +203,12 @@ fn reorderings(mnemonic: &str, words: &[&str]) -> Vec<(RowId, Mods)> {
     rows.filter_map(|row| reordered(row.form(), &words).map(|mods| (*row, mods))).collect()
 }
 
-/// The modifiers as given: `.rn.f32`.
+/// The modifiers as written: `.rn.f32`.
 fn suffix(mods: &Mods) -> String {
     mods.given().iter().map(|(_, word)| format!(".{}", word.text())).collect()
 }
 
-/// The modifiers where the words fit the form in another order.
+/// The modifiers, if the words match the form in another order.
 fn reordered(form: &Form, words: &[Word]) -> Option<Mods> {
     let mut left = words.to_vec();
     let mut order = Vec::with_capacity(words.len());
@@ -238,10 +238,10 @@ fn reordered(form: &Form, words: &[Word]) -> Option<Mods> {
     match_suffix(form, &order)
 }
 
-/// The one row that an instruction names, or why there is none.
+/// The one row that matches an instruction.
 ///
 /// # Errors
-/// No row fits: the mismatch says what is wrong and where.
+/// No row matches: the mismatch describes the mistake and its place.
 pub fn select(mnemonic: &str, words: &[&str], shapes: &[OperandShape]) -> Result<Match, Box<Mismatch>> {
     let mut candidates = match_mods(mnemonic, words);
     if candidates.is_empty() {
@@ -256,7 +256,8 @@ pub fn select(mnemonic: &str, words: &[&str], shapes: &[OperandShape]) -> Result
 }
 
 impl Match {
-    /// What the instruction needs, part by part: the form, each word, each operand. `shapes` are the written operands.
+    /// The requirements of the instruction, part by part: the form, each word, each operand. `shapes` are the
+    /// written operands.
     pub fn requirements(&self, shapes: &[OperandShape]) -> Vec<Requirement> {
         let form = self.row.form();
         let mut all = vec![Requirement { what: form.name(&self.mods), gate: form.gate }];
@@ -294,31 +295,31 @@ impl Match {
         all.find_map(|r| r.gate.unmet(level).map(|unmet| (r, unmet)))
     }
 
-    /// What is wrong with the combination of modifiers beyond syntax, in a few words.
+    /// A violation of the row's rules about modifiers, in a few words.
     pub fn mods_error(&self) -> Option<String> {
         self.row.row().rules.iter().find_map(|r| rule::mods_error(*r, &self.mods))
     }
 
-    /// The modifiers in the order of the form, where `words` are in one that the form does not allow.
+    /// The modifiers in the order of the form, if `words` have an order that the form does not allow.
     pub fn reordered(&self, words: &[&str]) -> Option<String> {
         let given = self.mods.given();
         let same = given.len() == words.len() && given.iter().zip(words).all(|((_, g), w)| g.text() == *w);
         (!same).then(|| suffix(&self.mods))
     }
 
-    /// Since when the manual discourages this, and what it recommends.
+    /// The deprecation of this form, if the manual has one.
     pub fn deprecation(&self) -> Option<rule::Deprecation> {
         let row = self.row.row();
         if row.rules.contains(&Rule::Deprecated) { rule::deprecation(row.op, &self.mods) } else { None }
     }
 
-    /// What ptxas refuses here although the manual allows it, in a few words.
+    /// The part that ptxas refuses although the manual allows it, in a few words.
     pub fn portability(&self, shapes: &[OperandShape]) -> Option<&'static str> {
         self.row.row().rules.iter().find_map(|r| rule::portability(*r, &self.mods, shapes))
     }
 
-    /// What is wrong with the outline of the operands beyond syntax, in a few words: companions that a texture geometry does
-    /// not have, negations that exclude each other.
+    /// A violation of the row's rules about operands, in a few words: companions that a texture geometry does
+    /// not have, or negations that exclude each other.
     pub fn operands_error(&self, shapes: &[OperandShape]) -> Option<String> {
         let written = |name: &str| {
             let form = self.row.form().operands.iter().position(|o| o.name == name);
@@ -327,7 +328,7 @@ impl Match {
         self.row.row().rules.iter().find_map(|r| rule::operands_error(*r, &self.mods, &written))
     }
 
-    /// The form's operand that written operand `i` is.
+    /// The form's operand to which written operand `i` belongs.
     pub fn operand(&self, i: usize) -> Option<&'static OperandForm> {
         self.binding.of(i).and_then(|n| self.row.form().operands.get(n))
     }
@@ -347,16 +348,16 @@ impl Form {
     }
 }
 
-/// How far a suffix matched, and what could stand there.
+/// How much of a suffix matched, and the parts that could follow.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Reach {
     /// Words that matched.
     pub(super) words: usize,
-    /// Parts that could have come next.
+    /// Parts that could follow.
     pub(super) expected: Vec<Part>,
 }
 
-/// How far suffix words match a form that they do not fit.
+/// How much of the suffix words matches a form that does not match them all.
 pub(super) fn reach(form: &Form, words: &[Option<Word>]) -> Reach {
     let mut state = Matching { form, words, mods: Mods::new(), reach: Some(Reach::default()) };
     state.sequence(&form.suffix, 0, &mut |state, at| at == state.words.len());
@@ -383,12 +384,12 @@ pub(super) fn match_suffix(form: &Form, words: &[Option<Word>]) -> Option<Mods> 
     Some(mods)
 }
 
-/// A backtracking match of words against items; `mods` holds as many words as have matched.
+/// A backtracking match of words against items; `mods` holds the words that have matched.
 struct Matching<'a> {
     form: &'a Form,
     words: &'a [Option<Word>],
     mods: Mods,
-    /// Kept only where a failure is to be explained.
+    /// Recorded only to explain a failure.
     reach: Option<Reach>,
 }
 
@@ -419,7 +420,7 @@ impl<'a> Matching<'a> {
         (matched && then(self, at + parts.len())) || (self.undo(at), then(self, at)).1
     }
 
-    /// The items that `used` does not mark, in any order.
+    /// Matches the items that `used` does not mark, in any order.
     fn any_order(&mut self, inner: &[Item], used: u32, at: usize, then: Continue<'a, '_>) -> bool {
         for (i, item) in inner.iter().enumerate().filter(|(i, _)| used & (1 << i) == 0) {
             let parts: &[Part] = match item {
@@ -438,7 +439,7 @@ impl<'a> Matching<'a> {
         !inner.iter().enumerate().any(missing) && then(self, at)
     }
 
-    /// Matches one part at word `at`; the words before it have matched.
+    /// Matches one part with word `at`; the previous words have matched.
     fn part(&mut self, part: Part, at: usize) -> bool {
         let word = self.words.get(at).copied().flatten();
         let slot = match part {
@@ -470,11 +471,11 @@ impl<'a> Matching<'a> {
     }
 }
 
-/// Finds which operand of the form each written operand is.
+/// Assigns the written operands to operands of the form.
 ///
 /// # Errors
-/// The index of the written operand that does not fit (the number of operands where one is missing), and of the form's operand
-/// that it would be (the number of the form's where it is one too many).
+/// The index of the written operand that does not match (the number of written operands if one is missing),
+/// and of the form's operand at that place (the number of the form's operands if there is one too many).
 pub(super) fn bind(form: &Form, mods: &Mods, shapes: &[OperandShape]) -> Result<Binding, (usize, usize)> {
     let mut reach = (0, 0);
     let found = bind_from(form, mods, shapes, 0, Binding::default(), &mut reach);
@@ -507,7 +508,7 @@ fn bind_from(
 }
 
 impl OperandForm {
-    /// Whether a written operand of this shape can be this operand (types aside).
+    /// Whether a written operand of this shape can be this operand, regardless of types.
     pub fn accepts(&self, mods: &Mods, shape: OperandShape) -> bool {
         if (shape.not && !self.may_not) || (shape.minus && !self.may_minus) {
             return false;
@@ -552,11 +553,11 @@ fn accepts_value(value: Value, mods: &Mods, body: Body, destination: bool) -> bo
     };
     let predicate = value.ty == TypeOf::Is(Ty::Pred);
     match body {
-        // Where only a register may stand, its being a predicate is part of its shape.
+        // Where only a register is allowed, its shape says whether it is a predicate.
         Body::Name => !(predicate && value.register),
         Body::Imm => !destination && !value.register && !vector,
         Body::Sink => destination && !vector,
-        // Compilers write `{a}` where an optional vector is left out.
+        // Compilers write `{a}` where an optional vector is omitted.
         Body::Vector(1) => vector || value.lanes == LanesOf::Vec,
         Body::Vector(_) => vector,
         Body::Predicate => predicate,
@@ -574,7 +575,7 @@ fn accepts_brackets(members: &[OperandForm], body: Body) -> bool {
     (least..=members.len()).contains(&n)
 }
 
-/// Every word of a slot in the rows of a mnemonic; for messages.
+/// Every word of a part of a form, for messages.
 pub(super) fn part_words(form: &Form, part: Part) -> Vec<Word> {
     match part {
         Part::Word(_, word) => vec![word],
@@ -582,7 +583,7 @@ pub(super) fn part_words(form: &Form, part: Part) -> Vec<Word> {
     }
 }
 
-/// Every word that the rows of the mnemonic know, sorted.
+/// Every word in the rows of the mnemonic, sorted.
 pub(super) fn words_of(mnemonic: &str) -> Vec<Word> {
     let mut words = Vec::new();
     for form in rows_of(mnemonic).iter().map(|row| row.form()) {

@@ -1,8 +1,8 @@
 //! The instruction set as data: types, targets, and the instruction table.
 //!
-//! Invariant: an instruction form is described once, by one [`Row`] of [`table`]; everything else derives from it.
-//! [`select`] finds the row that an instruction names; [`Mods`] are its modifiers with every default explicit;
-//! [`Form`] is the row's structure.
+//! Invariant: an instruction form is described once, by one [`Row`] of [`table`], and everything else derives
+//! from it. [`select`] finds the row of an instruction; [`Mods`] are its modifiers with every default
+//! explicit; [`Form`] is the row's structure.
 
 pub mod arch;
 pub mod form;

@@ -1,7 +1,7 @@
-//! The modifiers of one instruction, as its row understands them.
+//! The modifiers of one instruction, assigned to the slots of its row.
 //!
-//! Invariant: [`Mods`] holds the words as written, in their order, and after them what the row implies and the defaults
-//! of slots that were left out; so a later stage never supplies a default itself. Typed accessors return closed enums.
+//! Invariant: [`Mods`] holds the words as written, in order, followed by the words that the row implies and
+//! the defaults of omitted slots. So no later stage supplies a default. Typed accessors return closed enums.
 
 use super::{Scope, Sem, Slot, Space, Ty, Word};
 
@@ -22,7 +22,7 @@ impl Mods {
         Self { items: [(Slot::Flag, Word::Sat); Self::CAPACITY], given: 0, len: 0 }
     }
 
-    /// Adds a word as written. Words beyond [`Mods::CAPACITY`] are not kept; no row has so many.
+    /// Adds a word as written. Words beyond [`Mods::CAPACITY`] are dropped; no row has as many.
     pub(super) fn give(&mut self, slot: Slot, word: Word) {
         self.imply(slot, word);
         self.given = self.len;
@@ -36,7 +36,7 @@ impl Mods {
         }
     }
 
-    /// The same with `word` in `slot`, in place of the word that was there; a word of [`Slot::Flag`] is added.
+    /// A copy with `word` in `slot`, replacing the previous word; a word of [`Slot::Flag`] is added.
     pub fn with(mut self, slot: Slot, word: Word) -> Self {
         let old =
             self.items[..usize::from(self.len)].iter_mut().find(|(s, _)| *s == slot && slot != Slot::Flag);
@@ -47,7 +47,7 @@ impl Mods {
         self
     }
 
-    /// As many words, of which `given` as written; for backtracking.
+    /// Removes words beyond `len`, for backtracking.
     pub(super) fn truncate(&mut self, len: usize) {
         self.len = len as u8;
         self.given = len as u8;
@@ -68,7 +68,7 @@ impl Mods {
         self.all().iter().find(|(s, _)| *s == slot).map(|(_, w)| *w)
     }
 
-    /// Whether the literal word is there, given or implied.
+    /// Whether the literal word is present, given or implied.
     pub fn has(&self, word: Word) -> bool {
         self.all().contains(&(Slot::Flag, word))
     }
@@ -81,7 +81,7 @@ impl Mods {
     /// The type of the instruction (slot `type`).
     ///
     /// # Panics
-    /// Where the row has no slot `type`; a bug of the caller, independent of the program's text.
+    /// If the row has no slot `type`: a bug of the caller, independent of the program's text.
     pub fn ty(&self) -> Ty {
         self.ty_in(Slot::Type).expect("ptxvm bug: this row has no `.type`")
     }
@@ -89,7 +89,7 @@ impl Mods {
     /// The type of the destination: slot `dtype`, else `type`.
     ///
     /// # Panics
-    /// Where the row has neither; a bug of the caller, independent of the program's text.
+    /// If the row has neither: a bug of the caller, independent of the program's text.
     pub fn dtype(&self) -> Ty {
         self.ty_in(Slot::Dtype).or(self.ty_in(Slot::Type)).expect("ptxvm bug: this row has no `.dtype`")
     }
@@ -97,7 +97,7 @@ impl Mods {
     /// The type of the sources: slot `atype`, `stype`, else `type`.
     ///
     /// # Panics
-    /// Where the row has none of them; a bug of the caller, independent of the program's text.
+    /// If the row has none of them: a bug of the caller, independent of the program's text.
     pub fn atype(&self) -> Ty {
         let ty = self.ty_in(Slot::Atype).or(self.ty_in(Slot::Stype)).or(self.ty_in(Slot::Type));
         ty.expect("ptxvm bug: this row has no `.atype`")
@@ -121,12 +121,12 @@ impl Mods {
         self.get(Slot::CmpOp).and_then(Cmp::from_word)
     }
 
-    /// How a comparison is combined with a predicate.
+    /// The operation that combines a comparison with a predicate.
     pub fn bool_op(&self) -> Option<BoolOp> {
         self.get(Slot::BoolOp).and_then(BoolOp::from_word)
     }
 
-    /// The state space; `Generic` where none is given.
+    /// The state space; `Generic` by default.
     pub fn space(&self) -> Space {
         self.pick(Slot::Ss, space_from_word).unwrap_or(Space::Generic)
     }
@@ -136,7 +136,7 @@ impl Mods {
         self.get(Slot::Ss).and_then(const_bank).unwrap_or(0)
     }
 
-    /// The ordering of a memory operation; `Weak` where none is given (`atom`, `red` and `fence` imply theirs).
+    /// The ordering of a memory operation; `Weak` by default (`atom`, `red` and `fence` imply theirs).
     pub fn sem(&self) -> Sem {
         self.pick(Slot::Sem, sem_from_word).unwrap_or(Sem::Weak)
     }
@@ -156,7 +156,7 @@ impl Mods {
         }
     }
 
-    /// Which half of a product.
+    /// The half of a product.
     pub fn half(&self) -> Option<Half> {
         self.pick(Slot::Mode, |w| match w {
             Word::Hi => Some(Half::Hi),
@@ -166,7 +166,7 @@ impl Mods {
         })
     }
 
-    /// How `shfl` finds its source lane.
+    /// The mode of `shfl`.
     pub fn shfl_mode(&self) -> Option<ShflMode> {
         self.pick(Slot::Mode, |w| match w {
             Word::Up => Some(ShflMode::Up),
@@ -177,7 +177,7 @@ impl Mods {
         })
     }
 
-    /// What `vote` computes.
+    /// The mode of `vote`.
     pub fn vote_mode(&self) -> Option<VoteMode> {
         self.pick(Slot::Mode, |w| match w {
             Word::All => Some(VoteMode::All),
@@ -188,7 +188,7 @@ impl Mods {
         })
     }
 
-    /// What `prmt` does with its selector operand.
+    /// The mode of `prmt`.
     pub fn prmt_mode(&self) -> PrmtMode {
         let mode = self.pick(Slot::Mode, |w| match w {
             Word::F4e => Some(PrmtMode::F4e),
@@ -202,7 +202,7 @@ impl Mods {
         mode.unwrap_or(PrmtMode::Index)
     }
 
-    /// What a shift does with a large amount (`shf`, `vshl`, `vshr`).
+    /// The treatment of large amounts by a shift (`shf`, `vshl`, `vshr`).
     pub fn shift_mode(&self) -> Option<ShiftMode> {
         self.pick(Slot::Mode, |w| match w {
             Word::Clamp => Some(ShiftMode::Clamp),
@@ -238,7 +238,7 @@ impl Mods {
         })
     }
 
-    /// The property that `testp` asks for.
+    /// The property that `testp` tests.
     pub fn testp_op(&self) -> Option<TestpOp> {
         self.pick(Slot::Op, |w| match w {
             Word::Finite => Some(TestpOp::Finite),
@@ -261,7 +261,7 @@ impl Mods {
         })
     }
 
-    /// By how much `vmad` shifts its result right.
+    /// The amount by which `vmad` shifts its result right.
     pub fn vmad_shift(&self) -> u8 {
         match self.get(Slot::Scale) {
             Some(Word::Shr7) => 7,
@@ -275,7 +275,7 @@ impl Mods {
         self.get(Slot::Geom).and_then(Geom::from_word)
     }
 
-    /// How the level of detail is given.
+    /// The kind of level of detail.
     pub fn lod(&self) -> Lod {
         match self.find(|w| matches!(w, Word::Base | Word::Level | Word::Grad).then_some(w)) {
             Some(Word::Base) => Lod::Base,
@@ -285,7 +285,7 @@ impl Mods {
         }
     }
 
-    /// What a surface access does out of bounds.
+    /// The treatment of out-of-bounds surface accesses.
     pub fn clamp(&self) -> Option<Clamp> {
         self.get(Slot::Clamp).and_then(|w| match w {
             Word::Trap => Some(Clamp::Trap),
@@ -309,7 +309,7 @@ impl Mods {
         })
     }
 
-    /// Which matrix a fragment belongs to: `a`, `b`, `c` or `d`.
+    /// The matrix to which a fragment belongs: `a`, `b`, `c` or `d`.
     pub fn matrix(&self) -> Option<char> {
         self.pick(Slot::Matrix, |w| match w {
             Word::A => Some('a'),
@@ -353,7 +353,7 @@ macro_rules! word_enum {
         pub enum $name { $($(#[$vdoc])* $variant,)* }
 
         impl $name {
-            /// The meaning of the word, if it is one of these.
+            /// The variant for this word, if there is one.
             pub const fn from_word(word: Word) -> Option<Self> {
                 match word {
                     $(Word::$word => Some(Self::$variant),)*
@@ -417,7 +417,7 @@ word_enum! {
 }
 
 word_enum! {
-    /// How a comparison is combined with a predicate. PTX ISA §9.7.5.2.
+    /// The operation that combines a comparison with a predicate. PTX ISA §9.7.5.2.
     #[allow(missing_docs, reason = "the variants are the manual's names")]
     BoolOp { And = And, Or = Or, Xor = Xor, }
 }
@@ -430,7 +430,7 @@ word_enum! {
     }
 }
 
-/// Which half of a product. PTX ISA §9.7.1.3.
+/// The half of a product. PTX ISA §9.7.1.3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Half {
     /// The upper half.
@@ -441,7 +441,7 @@ pub enum Half {
     Wide,
 }
 
-/// How `shfl` finds its source lane. PTX ISA §9.7.8.5.
+/// The mode of `shfl`, which selects the source lane. PTX ISA §9.7.8.5.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the variants are the manual's names")]
 pub enum ShflMode {
@@ -451,7 +451,7 @@ pub enum ShflMode {
     Idx,
 }
 
-/// What `vote` computes. PTX ISA §9.7.12.7.
+/// The mode of `vote`. PTX ISA §9.7.12.7.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the variants are the manual's names")]
 pub enum VoteMode {
@@ -461,11 +461,11 @@ pub enum VoteMode {
     Ballot,
 }
 
-/// What `prmt` does with its selector. PTX ISA §9.7.8.6.
+/// The mode of `prmt`, which interprets the selector. PTX ISA §9.7.8.6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the variants are the manual's names")]
 pub enum PrmtMode {
-    /// Four selectors, no mode given.
+    /// No mode: four selectors.
     Index,
     F4e,
     B4e,
@@ -475,7 +475,7 @@ pub enum PrmtMode {
     Rc16,
 }
 
-/// What a shift does with an amount beyond the width. PTX ISA §9.7.7.7.
+/// The treatment of shift amounts beyond the width. PTX ISA §9.7.7.7.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the variants are the manual's names")]
 pub enum ShiftMode {
@@ -529,27 +529,27 @@ pub enum Secop {
     Max,
 }
 
-/// How the level of detail of a texture access is given. PTX ISA §9.7.9.3.
+/// The kind of level of detail of a texture access. PTX ISA §9.7.9.3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Lod {
-    /// Not at all: the base level.
+    /// Not given: the base level.
     None,
     /// The base level.
     Base,
-    /// By an operand.
+    /// Given by an operand.
     Level,
-    /// By gradients.
+    /// From gradients.
     Grad,
 }
 
-/// What a surface access does out of bounds. PTX ISA §9.7.10.1.
+/// The treatment of out-of-bounds surface accesses. PTX ISA §9.7.10.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Clamp {
-    /// It traps.
+    /// The access traps.
     Trap,
-    /// It goes to the nearest location.
+    /// The access uses the nearest location.
     Clamp,
-    /// It reads zero, or does not write.
+    /// A load returns zero, a store has no effect.
     Zero,
 }
 
@@ -571,7 +571,7 @@ pub struct MatrixShape {
 }
 
 impl MatrixShape {
-    /// The shape that a word such as `m16n16k16` names.
+    /// The shape with a name such as `m16n16k16`.
     pub fn from_word(word: Word) -> Option<Self> {
         let (m, rest) = word.text().strip_prefix('m')?.split_once('n')?;
         let (n, k) = rest.split_once('k')?;

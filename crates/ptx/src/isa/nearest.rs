@@ -1,7 +1,7 @@
-//! Why no row fits an instruction, and what would.
+//! Explains why no row matches an instruction, and lists the closest forms.
 //!
-//! Invariant: an explanation names the mistake in the program's terms, points at one place, and lists forms that exist.
-//! It never guesses what was meant beyond spelling.
+//! Invariant: an explanation describes the mistake in the program's terms, refers to one place, and lists
+//! forms that exist. Its guesses are limited to misspellings.
 
 use super::form::{Kind, LanesOf};
 use super::later::{self, Later};
@@ -13,26 +13,26 @@ use super::{Mods, Op, Word};
 use crate::diag::Code;
 use crate::spelling;
 
-/// Why no row fits.
+/// Why no row matches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
     /// The code of the diagnostic.
     pub code: Code,
-    /// What is wrong.
+    /// The mistake.
     pub message: String,
-    /// Where.
+    /// Its place.
     pub at: At,
-    /// What is to be seen there; may be empty.
+    /// The text beside the place; may be empty.
     pub label: String,
-    /// What would be right.
+    /// The correction.
     pub help: Option<String>,
     /// Section of the manual.
     pub section: Option<&'static str>,
-    /// The form that is not implemented, if it is one; whether it exists for the module is the caller's to find out.
+    /// The form that is not implemented, if it is one. The caller checks whether it exists for the module.
     pub later: Option<&'static Later>,
 }
 
-/// The part of an instruction that a mismatch points at.
+/// The place of a mismatch in an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
     /// The mnemonic.
@@ -47,7 +47,7 @@ pub enum At {
     Instruction,
 }
 
-/// Explains why no row fits; `candidates` are the rows that the words fit.
+/// Explains why no row matches; `candidates` are the rows that the words match.
 pub(super) fn explain(
     mnemonic: &str,
     words: &[&str],
@@ -62,13 +62,14 @@ pub(super) fn explain(
     Mismatch { later: later::find(mnemonic, words, shapes), ..why }
 }
 
-/// Whether the rows of a mnemonic know none of these words' like: then it is a later form that is meant, and no slip.
+/// Whether these words resemble none in the rows of the mnemonic: then a later form is more likely than a
+/// typing error.
 pub fn is_strange(mnemonic: &str, words: &[&str]) -> bool {
     let known = words_of(mnemonic);
     words.iter().any(|w| !Word::from_text(w).is_some_and(|w| known.contains(&w)))
 }
 
-/// What is said of a later form: that it exists, and since when.
+/// The mismatch of a later form: it exists, and its introduction.
 pub fn not_implemented(mnemonic: &str, words: &[&str], later: &'static Later) -> Mismatch {
     let at = if rows_of(mnemonic).is_empty() { At::Mnemonic } else { At::Instruction };
     Mismatch {
@@ -86,7 +87,7 @@ fn unknown_mnemonic(mnemonic: &str, words: &[&str], shapes: &[OperandShape]) -> 
     if let Some(later) = later::find_words(mnemonic, words).or(later::of_mnemonic(mnemonic)) {
         return not_implemented(mnemonic, words, later);
     }
-    // Rather an instruction that has these modifiers, and such operands.
+    // Prefers instructions that have these modifiers and operands.
     let with_words = |name: &&str| !match_mods(name, words).is_empty();
     let with_operands = |name: &&str| {
         match_mods(name, words).iter().any(|(row, mods)| bind(row.form(), mods, shapes).is_ok())
@@ -131,7 +132,7 @@ fn no_such_form(mnemonic: &str, words: &[&str]) -> Mismatch {
     };
     if let Some(i) = stranger {
         mismatch.at = At::Word(i);
-        mismatch.label = format!("`.{}` is no modifier of `{mnemonic}`", words[i]);
+        mismatch.label = format!("`.{}` is not a modifier of `{mnemonic}`", words[i]);
         return mismatch;
     }
     if let Some((i, missing)) = one_missing(mnemonic, &parsed) {
@@ -149,24 +150,24 @@ fn no_such_form(mnemonic: &str, words: &[&str]) -> Mismatch {
     }
     expected.sort_unstable();
     expected.dedup();
-    // Of what could stand there, rather what makes the whole a form.
+    // Of the allowed words, prefers those that complete a form.
     let complete: Vec<Word> =
         expected.iter().copied().filter(|w| fits_at(mnemonic, &parsed, best, *w)).collect();
     let choices = quoted_words(if complete.is_empty() { &expected } else { &complete });
     (mismatch.at, mismatch.label) = match words.get(best) {
         None => (At::Words, format!("a modifier is missing: {choices}")),
-        Some(word) if expected.is_empty() => (At::Word(best), format!("`.{word}` cannot stand here")),
-        Some(word) => (At::Word(best), format!("`.{word}` cannot stand here; what can: {choices}")),
+        Some(word) if expected.is_empty() => (At::Word(best), format!("`.{word}` is not allowed here")),
+        Some(word) => (At::Word(best), format!("`.{word}` is not allowed here; expected {choices}")),
     };
     mismatch
 }
 
-/// Whether some row fits the words.
+/// Whether some row matches the words.
 fn fits(mnemonic: &str, words: &[Option<Word>]) -> bool {
     rows_of(mnemonic).iter().any(|row| match_suffix(row.form(), words).is_some())
 }
 
-/// Whether the words fit with `word` in place of word `i`.
+/// Whether some row matches the words with `word` in place of word `i`.
 fn fits_at(mnemonic: &str, words: &[Option<Word>], i: usize, word: Word) -> bool {
     let mut changed = words.to_vec();
     match changed.get_mut(i) {
@@ -176,7 +177,7 @@ fn fits_at(mnemonic: &str, words: &[Option<Word>], i: usize, word: Word) -> bool
     fits(mnemonic, &changed)
 }
 
-/// Words of C, of LLVM and of other assemblers, and the words of PTX that mean the same.
+/// Words of C, LLVM and other assemblers, with the PTX words of the same meaning.
 const FOREIGN: &[(&str, &[&str])] = &[
     ("i8", &["s8", "u8", "b8"]),
     ("i16", &["s16", "u16", "b16"]),
@@ -209,17 +210,17 @@ const FOREIGN: &[(&str, &[&str])] = &[
     ("neq", &["ne"]),
 ];
 
-/// The word `word` of a suffix that the mnemonic does not know, in place `index`.
+/// Words that could replace a suffix word which the mnemonic does not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stranger {
-    /// The words that can stand in its place.
+    /// The words that are allowed in its place.
     pub possible: Vec<Word>,
-    /// Those among them that were probably meant; the most probable first.
+    /// The most likely ones of these, in order of likelihood.
     pub meant: Vec<Word>,
 }
 
-/// What can stand in place of word `index`, which the mnemonic does not know. `exists` says whether words make a form that the
-/// module can use.
+/// The words that are allowed in place of word `index`, which the mnemonic does not have. `exists` tests
+/// whether words make a form that the module can use.
 pub fn stranger(mnemonic: &str, words: &[&str], index: usize, exists: &dyn Fn(&[&str]) -> bool) -> Stranger {
     let known = words_of(mnemonic);
     let replaced = |word: &Word| {
@@ -230,7 +231,7 @@ pub fn stranger(mnemonic: &str, words: &[&str], index: usize, exists: &dyn Fn(&[
         exists(&changed)
     };
     let mut possible: Vec<Word> = known.iter().copied().filter(replaced).collect();
-    // The words that forms of any version expect behind those before this one.
+    // The words that forms of any version expect after the preceding words.
     let parsed: Vec<Option<Word>> = words.iter().map(|w| Word::from_text(w)).collect();
     let mut expected: Vec<Word> = Vec::new();
     for row in rows_of(mnemonic) {
@@ -242,7 +243,7 @@ pub fn stranger(mnemonic: &str, words: &[&str], index: usize, exists: &dyn Fn(&[
     expected.sort_unstable();
     expected.dedup();
     if possible.is_empty() {
-        // Something else is wrong as well.
+        // The instruction has another mistake too.
         possible.clone_from(&expected);
     }
     let word = words.get(index).copied().unwrap_or_default();
@@ -261,7 +262,7 @@ pub fn stranger(mnemonic: &str, words: &[&str], index: usize, exists: &dyn Fn(&[
     Stranger { possible, meant }
 }
 
-/// Where one more word would make a form, and the words that would.
+/// The place at which one more word would complete a form, and the words that do.
 fn one_missing(mnemonic: &str, words: &[Option<Word>]) -> Option<(usize, Vec<Word>)> {
     const LONGEST: usize = 12;
     if words.len() > LONGEST {
@@ -298,7 +299,7 @@ fn operands(shapes: &[OperandShape], candidates: &[(RowId, Mods)]) -> Mismatch {
         return Mismatch {
             code: Code::WrongOperandCount,
             message: format!(
-                "`{name}` takes {} operand{plural} here, not {}",
+                "`{name}` takes {} operand{plural}, found {}",
                 wanted.join(" or "),
                 shapes.len()
             ),
@@ -332,7 +333,7 @@ fn operands(shapes: &[OperandShape], candidates: &[(RowId, Mods)]) -> Mismatch {
     }
 }
 
-/// What is wrong where a vector stands in place of one value.
+/// The mismatch of a vector in place of a single value.
 fn vectors(
     name: &str,
     shapes: &[OperandShape],
@@ -369,7 +370,7 @@ fn vectors(
     Some(mismatch)
 }
 
-/// The forms of some rows, for help: the first few, each once.
+/// The forms of some rows, for help: the first few, without duplicates.
 pub fn forms(rows: &[RowId]) -> String {
     const SHOWN: usize = 6;
     let mut lines: Vec<String> = Vec::new();

@@ -1,7 +1,7 @@
-//! Reads the columns of a row. The notation is described in [`super::row`].
+//! Parses the columns of a row. The notation is described in [`super::row`].
 //!
-//! Invariant: reading happens once, at first use, and every row of the table can be read (a test reads all); an error names the
-//! column. Nothing of the program's text comes here.
+//! Invariant: each row is parsed once, at first use, and every row of the table parses (a test parses all);
+//! an error names the column. The program's text is not involved.
 
 use super::form::{
     Dir, Form, Item, Kind, LanesOf, Need, OperandForm, Part, Selector, SlotSet, SpaceOf, TypeOf, Value,
@@ -73,7 +73,7 @@ fn parse_set(set: &Set) -> Result<SlotSet, String> {
     Ok(parsed)
 }
 
-/// Reads a suffix; `text` is what is left.
+/// Parses a suffix; `text` is the rest of it.
 struct Suffix<'a> {
     text: &'static str,
     sets: &'a [SlotSet],
@@ -337,7 +337,7 @@ impl Operands<'_> {
     }
 }
 
-/// The name at the start of `text`, and what follows.
+/// The name at the start of `text`, and the rest.
 pub(super) fn name(text: &'static str) -> (&'static str, &'static str) {
     let end = text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(text.len());
     text.split_at(end)

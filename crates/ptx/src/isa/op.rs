@@ -1,12 +1,12 @@
-//! The meanings that instructions have.
+//! The operations of instructions.
 //!
-//! Invariant: [`Op`] is closed, and every op is the op of at least one row of the table (a test asserts it). An op is
-//! roughly a mnemonic; it is split where operands differ in nature (`mov` of a vector, indirect calls). Types, rounding,
-//! halves of products and the like are in the row's modifiers ([`Mods`](super::Mods)), not in the op.
+//! Invariant: [`Op`] is closed, and every op belongs to at least one row of the table (a test asserts it). An
+//! op is roughly a mnemonic; it is split where operands differ in kind (`mov` of a vector, indirect calls).
+//! Types, rounding, halves of products and the like are in the row's modifiers ([`Mods`](super::Mods)).
 
 macro_rules! ops {
     ($($name:ident $text:literal)*) => {
-        /// The meaning of an instruction, before its modifiers.
+        /// The operation of an instruction, without its modifiers.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[allow(missing_docs, reason = "the variants are the manual's instruction names; `name` spells them")]
         pub enum Op {
@@ -17,7 +17,7 @@ macro_rules! ops {
             /// Every op, in the order of the enum.
             pub const ALL: &'static [Op] = &[$(Op::$name),*];
 
-            /// How the manual names it: `add`, `add.cc`, `bar.sync`.
+            /// The manual's name: `add`, `add.cc`, `bar.sync`.
             pub const fn name(self) -> &'static str {
                 match self { $(Op::$name => $text),* }
             }
@@ -70,9 +70,10 @@ ops! {
 }
 
 impl Op {
-    /// Whether executing it can be a trap: a bad address, handle, member mask, barrier or callee, too deep a stack, or `trap` itself. What can
-    /// trap is there for its effect too: it is executed in the lanes that run it, in its place, and never left out because nothing reads its
-    /// result. A test in `ptx-exec` executes every row with bad operands and compares.
+    /// Whether it can trap: by an invalid address, handle, member mask, barrier or callee, by stack overflow,
+    /// or as `trap`. An instruction that can trap has a side effect: it must execute in exactly the active
+    /// lanes, in order, even if its result is unused. A test in `ptx-exec` executes every row with invalid
+    /// operands.
     pub const fn traps(self) -> bool {
         match self {
             Op::Add | Op::Sub | Op::Mul | Op::Mad | Op::Mul24 | Op::Mad24 | Op::Sad | Op::Div | Op::Rem => {
@@ -88,12 +89,12 @@ impl Op {
             Op::Set | Op::Setp | Op::Selp | Op::Slct => false,
             Op::And | Op::Or | Op::Xor | Op::Not | Op::Cnot | Op::Lop3 | Op::Shf | Op::Shl | Op::Shr => false,
             Op::Mov | Op::MovPack | Op::MovUnpack | Op::MovVec | Op::Prmt | Op::Cvt | Op::CvtPack => false,
-            // Among the lanes that are there, whoever they are.
+            // They act on the active lanes, for any mask.
             Op::Shfl | Op::Vote | Op::Activemask => false,
             Op::ShflSync | Op::VoteSync | Op::MatchAny | Op::MatchAll | Op::BarWarpSync => true,
             Op::ReduxSync | Op::ElectSync => true,
             Op::Ld | Op::LdNc | Op::Ldu | Op::St | Op::Atom | Op::Red | Op::CpAsync => true,
-            // Hints about addresses access nothing, and any address can be converted and asked about.
+            // Hints access no memory, and any address can be converted and queried.
             Op::Prefetch | Op::Prefetchu | Op::Createpolicy | Op::Applypriority | Op::Discard => false,
             Op::Isspacep | Op::Cvta | Op::CvtaTo | Op::Istypep => false,
             Op::CpAsyncCommitGroup | Op::CpAsyncWaitGroup | Op::CpAsyncWaitAll => false,

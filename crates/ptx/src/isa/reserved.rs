@@ -1,12 +1,12 @@
 //! Words that a program may not use as names. PTX ISA §4.3.2, Table 2.
 //!
-//! Invariant: derived from the table. A mnemonic is reserved from the version on that introduced it, so that programs older than
-//! an instruction stay valid (A1 of the project's list of readings).
+//! Invariant: derived from the table. A mnemonic is reserved from the version on that introduced it, so that
+//! programs older than an instruction stay valid (A1 of the project's list of readings).
 
 use super::matching::rows_of;
 use super::{Version, later};
 
-/// Since which version `name` is an instruction keyword; `None` where it never is.
+/// The version from which on `name` is an instruction keyword; `None` if it never is.
 pub fn since(name: &str) -> Option<Version> {
     let rows = rows_of(name).iter();
     let in_table = rows.map(|row| row.form().gate.ptx.unwrap_or(Version::new(1, 0))).min();

@@ -1,14 +1,14 @@
-//! Rules over modifiers that the syntax of a row cannot say.
+//! Rules about modifiers that the syntax of a row cannot express.
 //!
-//! Invariant: the match on [`Rule`] is exhaustive; a rule that is not about modifiers alone returns `None` here and is
-//! decided in `check/`, which matches exhaustively as well.
+//! Invariant: the match on [`Rule`] is exhaustive. A rule that is not about modifiers alone returns `None`
+//! here and is checked in `check/`, whose match is exhaustive too.
 
 use super::matching::{Body, OperandShape};
 use super::row::Rule;
 use super::ty::TyKind;
 use super::{Cmp, Gate, Geom, Mods, Op, Slot, Sm, Space, Ty, Version, Word};
 
-/// What is wrong with the modifiers under this rule, in a few words; `None` where nothing is.
+/// The violation of this rule by the modifiers, in a few words; `None` if there is none.
 pub fn mods_error(rule: Rule, mods: &Mods) -> Option<String> {
     match rule {
         Rule::CmpForType => cmp_for_type(mods),
@@ -39,14 +39,14 @@ pub fn mods_error(rule: Rule, mods: &Mods) -> Option<String> {
     }
 }
 
-/// Since which version a form is deprecated, and what stands in its place.
+/// The deprecation of a form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deprecation {
     /// First version that discourages it.
     pub since: Version,
     /// First target on which it is discouraged.
     pub sm: Sm,
-    /// What to write instead.
+    /// The replacement.
     pub instead: &'static str,
 }
 
@@ -63,21 +63,21 @@ pub(super) fn deprecation(op: Op, mods: &Mods) -> Option<Deprecation> {
     Some(Deprecation { since, sm: Sm::new(sm), instead })
 }
 
-/// What ptxas refuses although the manual allows it, under the rules that say so.
+/// The part that ptxas refuses although the manual allows it, under the rules about this.
 pub(super) fn portability(rule: Rule, mods: &Mods, shapes: &[OperandShape]) -> Option<&'static str> {
     let given = |slot: Slot| mods.given().iter().any(|(s, _)| *s == slot);
     match rule {
         Rule::ClampGiven if !given(Slot::Clamp) => Some("ptxas requires a clamp modifier"),
         Rule::RndGiven if !given(Slot::Rnd) => Some("ptxas requires a rounding modifier"),
         Rule::SimdConstant if shapes.iter().any(|o| o.body == Body::Imm) => {
-            Some("ptxas takes no constants in SIMD video instructions")
+            Some("ptxas accepts no constants in SIMD video instructions")
         }
         Rule::BracketsGiven => Some("ptxas requires brackets around texture and coordinates"),
         _ => None,
     }
 }
 
-/// What the rule needs of version and target beyond the gates of the columns.
+/// The requirement of the rule on version and target, in addition to the gates of the columns.
 pub fn gate(rule: Rule, mods: &Mods) -> Option<(&'static str, Gate)> {
     const fn since(major: u8, minor: u8, sm: u16) -> Gate {
         let (ptx, sm) = (Some(Version::new(major, minor)), Some(Sm::new(sm)));
@@ -96,8 +96,9 @@ pub fn gate(rule: Rule, mods: &Mods) -> Option<(&'static str, Gate)> {
     }
 }
 
-/// §9.3.1: bits know only `.eq` and `.ne`; signed integers the ordered six; unsigned ones those and `.lo .ls .hi .hs`;
-/// floating point those without the unsigned names, and the unordered ones, `.num` and `.nan`. Half precision: A92.
+/// §9.3.1: `.bX` has `.eq` and `.ne` only; signed integers have the six ordered comparisons; unsigned ones
+/// also `.lo .ls .hi .hs`; floats have the ordered six, the unordered ones, `.num` and `.nan`. Half
+/// precision: A92.
 fn cmp_for_type(mods: &Mods) -> Option<String> {
     let ty = mods.atype();
     let cmp = mods.cmp()?;
@@ -116,7 +117,7 @@ fn cmp_for_type(mods: &Mods) -> Option<String> {
     (mods.has(Word::Ftz) && !flushes).then(|| format!("`.ftz` does not apply to `.{}`", ty.name()))
 }
 
-/// §9.7.8.14: `.sat` is for destinations that cannot hold every value of the source. A98.
+/// §9.7.8.14: `.sat` requires a destination that cannot represent every value of the source. A98.
 fn sat_narrows(mods: &Mods) -> Option<String> {
     if !mods.has(Word::Sat) {
         return None;
@@ -163,7 +164,7 @@ fn vec_256(mods: &Mods) -> Option<String> {
     }
 }
 
-/// Eviction priorities of the second cache are for accesses of 256 bits.
+/// L2 eviction priorities require accesses of 256 bits.
 fn only_256(mods: &Mods) -> Option<String> {
     let (ty, vec) = (mods.ty_in(Slot::Type)?, mods.vec());
     let bits = ty.bits() * u32::from(vec);
@@ -199,7 +200,7 @@ fn tex_geometry(mods: &Mods) -> Option<String> {
     wrong.then(|| format!("`.{}` needs coordinates of type `.{}`", geom.word().text(), needed.name()))
 }
 
-/// What is wrong with the outline of the operands under this rule; `written` gives an operand by its name in the form.
+/// The violation of this rule by the operand shapes; `written` returns an operand by its name in the form.
 pub(super) fn operands_error(
     rule: Rule,
     mods: &Mods,
@@ -234,8 +235,8 @@ pub(super) fn operands_error(
     }
 }
 
-/// §9.7.9.3: cubes have no texel offsets; volumes and multi-sample textures no depth to compare with, nor have integer
-/// coordinates.
+/// §9.7.9.3: cubes have no texel offsets; volumes, multi-sample textures and integer coordinates have no
+/// depth reference.
 fn tex_companions(mods: &Mods, written: &dyn Fn(&str) -> Option<OperandShape>) -> Option<String> {
     let geom = mods.geom()?;
     if written("e").is_some() && matches!(geom, Geom::Cube | Geom::Acube) {
@@ -249,7 +250,7 @@ fn tex_companions(mods: &Mods, written: &dyn Fn(&str) -> Option<OperandShape>) -
     integer.then(|| "a depth comparison needs coordinates of type `.f32`".into())
 }
 
-/// §9.7.15.3: the product is negated if exactly one factor is, and then `c` may not be. V26.
+/// §9.7.15.3: the product is negated if exactly one factor is; then `c` must not be negated. V26.
 fn vmad_negation(written: &dyn Fn(&str) -> Option<OperandShape>) -> Option<String> {
     let minus = |name: &str| written(name).is_some_and(|o| o.minus);
     let both = minus("a") != minus("b") && minus("c");

@@ -1,12 +1,12 @@
-//! Every way to write the modifiers of a row: for coverage, and for tests that visit all forms.
+//! All spellings of a row's modifiers, for coverage and for tests that visit all forms.
 //!
-//! Invariant: each spelling is in the order of the row's syntax, and matches that row.
+//! Invariant: each spelling has the order of the row's syntax, and matches that row.
 
 use super::form::{Item, Part};
 use super::{Form, Mods, RowId, Word, match_mods, rule};
 
 impl Form {
-    /// All suffixes that the form stands for, in the order of its syntax; some break a rule of the row.
+    /// All suffixes of the form, in the order of its syntax; some violate a rule of the row.
     pub fn suffixes(&self) -> Vec<Vec<Word>> {
         self.expand(&self.suffix, vec![vec![]])
     }
@@ -35,7 +35,7 @@ impl Form {
 }
 
 impl RowId {
-    /// The modifiers of every spelling of this row that breaks none of its rules.
+    /// The modifiers of every spelling of this row that violates no rule.
     pub fn spellings(self) -> Vec<Mods> {
         let form = self.form();
         let mut found = Vec::new();

@@ -5,7 +5,7 @@
 
 use super::{Gate, Ty};
 
-/// A special register; a component of a vector one is chosen beside it.
+/// A special register; a component of a vector register is selected separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[allow(missing_docs, reason = "the variants are the manual's register names")]
 pub enum Sreg {
@@ -45,12 +45,12 @@ pub enum Sreg {
     ReservedSmemOffset1,
 }
 
-/// What the manual says of a special register.
+/// The manual's facts about a special register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SregFacts {
-    /// Which one.
+    /// The register.
     pub sreg: Sreg,
-    /// Name with the percent sign; a numbered family's without its number.
+    /// Name with the percent sign; for numbered families without the number.
     pub name: &'static str,
     /// Type of the register, or of each component.
     pub ty: Ty,
@@ -121,24 +121,25 @@ const LATER: &[(&str, &str)] = &[
     ("%locality_domain_id", "9.5 sm_100"),
 ];
 
-/// Since when, and from which target on, a special register exists that is not implemented; `None` for any other name.
+/// The gate of a special register that is not implemented; `None` for any other name.
 pub fn later(name: &str) -> Option<Gate> {
     let (_, since) = LATER.iter().find(|(n, _)| *n == name)?;
     Gate::parse(since)
 }
 
 impl SregFacts {
-    /// Since when and on which targets it exists.
+    /// Its gate.
     pub fn gate(&self) -> Gate {
         Gate::parse(self.since).expect("a test parses the gate of every register")
     }
 }
 
 impl Sreg {
-    /// Bytes of shared memory that a CTA has for the system where its kernel asks for them. Chosen: as much as on GPUs.
+    /// Bytes of shared memory that are reserved for the system if the kernel queries them. Chosen: the size
+    /// on GPUs.
     pub const RESERVED_SMEM: u32 = 1024;
 
-    /// Of `%reserved_smem_offset_*`, what it holds: the reserved bytes come before the kernel's own, in two halves.
+    /// The value of `%reserved_smem_offset_*`: the reserved bytes precede the kernel's own, in two halves.
     pub const fn reserved_smem(self) -> Option<u32> {
         match self {
             Sreg::ReservedSmemOffsetBegin | Sreg::ReservedSmemOffset0 => Some(0),
@@ -148,7 +149,8 @@ impl Sreg {
         }
     }
 
-    /// Whether it counts what the warp has executed, so that each reading may give another value. PTX ISA §10.16, §10.17, §10.21.
+    /// Whether it counts executed instructions, so that each read can give another value. PTX ISA §10.16,
+    /// §10.17, §10.21.
     pub const fn is_clock(self) -> bool {
         match self {
             Sreg::Clock
@@ -187,7 +189,7 @@ impl Sreg {
 
     /// The register of that name (with its percent sign, without a component).
     pub fn from_name(name: &str) -> Option<Sreg> {
-        // Nearly all names that are asked for are registers such as `%r1`, which none of these letters begins.
+        // Nearly all looked-up names are registers such as `%r1`, which begin with none of these letters.
         if !matches!(
             name.as_bytes(),
             [b'%', b'c'..=b'e' | b'g' | b'l'..=b'p' | b's' | b't' | b'w', ..] | [b'%', b'r', b'e', b's', ..]
@@ -211,7 +213,7 @@ impl Sreg {
         }
     }
 
-    /// What the manual says of it.
+    /// The manual's facts about it.
     pub fn facts(self) -> SregFacts {
         match self {
             Sreg::Pm(n) => {

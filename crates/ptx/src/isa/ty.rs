@@ -1,8 +1,8 @@
 //! Fundamental types, state spaces, and the qualifiers of the memory model.
 //!
-//! Invariant: these are closed sets, named as the manual names them. PTX ISA §5.1, §5.2, §8.4, §8.5.
+//! Invariant: these are closed sets with the manual's names. PTX ISA §5.1, §5.2, §8.4, §8.5.
 
-/// A fundamental type. PTX ISA §5.2.1 (and the later `bf16`, `tf32`, 8-bit floats and `b128`, so that newer text is understood).
+/// A fundamental type. PTX ISA §5.2.1, and the later `bf16`, `tf32`, 8-bit floats and `b128`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[allow(missing_docs, reason = "the variants are the manual's type names")]
 pub enum Ty {
@@ -44,7 +44,7 @@ pub enum Ty {
     Surfref,
 }
 
-/// What kind of values a type holds; what PTX ISA §9.4 compares.
+/// The kind of a type's values, which PTX ISA §9.4 compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TyKind {
     /// `.bX`: untyped bits.
@@ -178,7 +178,7 @@ impl Ty {
         self.bits() / 8
     }
 
-    /// Which kind of values it holds.
+    /// The kind of its values.
     pub const fn kind(self) -> TyKind {
         match self {
             Ty::B1 | Ty::B8 | Ty::B16 | Ty::B32 | Ty::B64 | Ty::B128 => TyKind::Bits,
@@ -217,7 +217,7 @@ impl Ty {
     }
 }
 
-/// A state space. PTX ISA §5.1; `Generic` stands for "no state space given" on a memory instruction (§6.4.1.1).
+/// A state space. PTX ISA §5.1; `Generic` means a memory instruction without a state space (§6.4.1.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[allow(missing_docs, reason = "the variants are the manual's names")]
 pub enum Space {
@@ -259,7 +259,7 @@ pub enum Scope {
     Sys,
 }
 
-/// The ordering that a memory operation asks for. PTX ISA §8.4.
+/// The ordering of a memory operation. PTX ISA §8.4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[allow(missing_docs, reason = "the variants are the manual's names")]
 pub enum Sem {

@@ -1,8 +1,8 @@
-//! Modifier words and the slots that they fill.
+//! Modifier words, and the slots that they fill.
 //!
-//! Invariant: [`Word`] is closed: every word that any row of the table knows is a variant, and its text is the
-//! manual's. A word means something only in a [`Slot`] (`.lo` is a half of a product or a comparison).
-//! PTX ISA §4.3.2, §9.7.
+//! Invariant: [`Word`] is closed: every word in any row of the table is a variant, and its text is the
+//! manual's. A word has a meaning only in a [`Slot`] (`.lo` is a half of a product or a comparison). PTX ISA
+//! §4.3.2, §9.7.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -96,7 +96,8 @@ words! {
 }
 
 impl Word {
-    /// The word of that text (without its dot), if any row can know it. A bank is written as one word: `const[3]` (§5.1.3.1).
+    /// The word with this text (without its dot), if any row has it. A bank is part of its word: `const[3]`
+    /// (§5.1.3.1).
     pub fn from_text(text: &str) -> Option<Word> {
         static WORDS: OnceLock<HashMap<&'static str, Word>> = OnceLock::new();
         let words = WORDS.get_or_init(|| {
@@ -117,7 +118,7 @@ impl Word {
 
 macro_rules! slots {
     ($($name:ident $($text:literal)+ : $doc:literal;)*) => {
-        /// The place that a modifier word fills in the syntax of a row.
+        /// The place of a modifier word in the syntax of a row.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Slot {
             /// A literal word of the syntax, such as `.sat`, `.sync` or `.aligned`.
@@ -126,7 +127,7 @@ macro_rules! slots {
         }
 
         impl Slot {
-            /// The slot of that name in the syntax column.
+            /// The slot with this name in the syntax column.
             pub fn from_name(name: &str) -> Option<Slot> {
                 match name {
                     $($($text)|+ => Some(Slot::$name),)*
@@ -134,7 +135,7 @@ macro_rules! slots {
                 }
             }
 
-            /// The name as the manual prints it (without its dot).
+            /// The manual's name, without its dot.
             pub const fn name(self) -> &'static str {
                 match self {
                     Slot::Flag => "",

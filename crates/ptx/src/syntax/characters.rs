@@ -1,9 +1,9 @@
-//! Characters that PTX does not use, as messages show them. PTX ISA §4.1.
+//! Descriptions of characters that PTX does not use, for messages. PTX ISA §4.1.
 //!
-//! Invariant: what is shown is visible: blanks, control and format characters are given by number and name, never as they are.
+//! Invariant: a description is visible: blanks, control and format characters are given by number and name.
 
-/// Characters that look like a blank, a quotation mark or another character of PTX, or like nothing: name, and what PTX has in
-/// their place.
+/// Characters that look like a blank, a quotation mark or another character of PTX, or that are invisible:
+/// name, and the PTX character to use instead.
 const LOOKALIKES: &[(char, &str, &str)] = &[
     ('\u{a0}', "no-break space", "a blank"),
     ('\u{ad}', "soft hyphen", "nothing"),
@@ -50,12 +50,13 @@ fn lookalike(c: char) -> Option<&'static (char, &'static str, &'static str)> {
     LOOKALIKES.iter().find(|(other, _, _)| *other == c)
 }
 
-/// A run of characters that PTX does not use: the first by its number, with its name if it has one here.
+/// Describes a run of characters that PTX does not use: the first by its number, and by its name if it has
+/// one here.
 pub(super) fn shown(text: &str) -> String {
     let Some(first) = text.chars().next().filter(|_| !text.is_ascii()) else {
         return format!("`{}`", text.escape_default());
     };
-    // Of several, the one that begins the run is enough where it cannot be seen.
+    // If the run begins with an invisible character, only that one is described.
     let number = format!("U+{:04X}", u32::from(first));
     match lookalike(first) {
         Some((_, name, _)) => format!("{number} ({name}), which is not ASCII"),
@@ -64,7 +65,7 @@ pub(super) fn shown(text: &str) -> String {
     }
 }
 
-/// What PTX has in place of the first character.
+/// The PTX character to use instead of the first character.
 pub(super) fn instead(text: &str) -> Option<&'static str> {
     text.chars().next().and_then(lookalike).map(|(_, _, ascii)| *ascii)
 }
@@ -79,7 +80,7 @@ mod tests {
         assert_eq!(shown("\u{200b}x"), "U+200B (zero width space), which is not ASCII");
         assert_eq!(shown("é"), "`é` (U+00E9), which is not ASCII");
         assert_eq!(shown("\u{7}"), "`\\u{7}`");
-        // The tag character of a language: invisible, and without a name here.
+        // The language tag character: invisible, and without a name here.
         assert_eq!(shown("\u{e0001}"), "`\\u{e0001}` (U+E0001), which is not ASCII");
         assert_eq!(instead("\u{a0}"), Some("a blank"));
         assert_eq!(instead("é"), None);

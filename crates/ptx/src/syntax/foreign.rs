@@ -1,15 +1,16 @@
-//! Files that are not PTX text, recognised by their first bytes or words, so that one diagnostic says what they are.
+//! Recognises files that are not PTX text by their first bytes or words, so that a single diagnostic names
+//! their format.
 //!
-//! Invariant: no text that the checker accepts is called foreign: PTX has no byte below a tab, and CUDA source has no `.version`
-//! directive. Text comes here with what is not UTF-8 replaced by U+FFFD.
+//! Invariant: no text that the checker accepts is refused here: PTX has no byte below a tab, and CUDA source
+//! has no `.version` directive. In the text, bytes that are not UTF-8 are replaced by U+FFFD.
 
 use crate::Span;
 use crate::diag::{Code, Diagnostic};
 
-/// Bytes that are looked at.
+/// Bytes that are examined.
 const HEAD: usize = 64 << 10;
 
-/// The diagnostic about a text that is something other than PTX, if it is recognised.
+/// The diagnostic of a text in another format, if the format is recognised.
 pub(crate) fn recognise(text: &str) -> Option<Diagnostic> {
     let (what, help) = kind(text)?;
     let first = text.chars().next().map_or(0, char::len_utf8);
@@ -21,7 +22,7 @@ pub(crate) fn recognise(text: &str) -> Option<Diagnostic> {
     )
 }
 
-/// What a text is, and how to get PTX from it.
+/// The format of a text, and how to get PTX from it.
 fn kind(text: &str) -> Option<(&'static str, &'static str)> {
     let head = &text[..text.floor_char_boundary(HEAD)];
     let extract = "`cuobjdump -xptx all FILE` writes the PTX that it holds, if it holds any";
@@ -62,10 +63,10 @@ fn kind(text: &str) -> Option<(&'static str, &'static str)> {
     None
 }
 
-/// Whether every second byte of the beginning is zero, as in UTF-16 text of ASCII characters.
+/// Whether every second byte at the start is zero, as in UTF-16 text of ASCII characters.
 fn is_utf16(head: &str) -> bool {
     const FEW: usize = 32;
-    // A byte order mark is no UTF-8: two replacement characters.
+    // A UTF-16 byte order mark is not UTF-8: it becomes two replacement characters.
     let head = head.trim_start_matches('\u{fffd}');
     let chars: Vec<char> = head.chars().take(FEW).collect();
     let zeros = |start: usize| {
@@ -76,7 +77,7 @@ fn is_utf16(head: &str) -> bool {
     (zeros(1) && text(0)) || (zeros(0) && text(1))
 }
 
-/// Whether a word stands in the text outside of line comments.
+/// Whether a word occurs in the text outside of line comments.
 fn code_contains(text: &str, word: &str) -> bool {
     text.lines().any(|line| line.split("//").next().is_some_and(|code| code.contains(word)))
 }

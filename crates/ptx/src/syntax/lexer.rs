@@ -1,44 +1,47 @@
-//! Cuts a text into tokens.
+//! Splits a text into tokens.
 //!
-//! Invariants: tokens follow each other without a gap, none is empty, and joined they give the text; the work is linear in the
-//! length of the text. A mistake gives one diagnostic and a token that holds it. PTX ISA §4.1, §4.2, §4.4, §4.6.
+//! Invariants: tokens are contiguous and not empty, and concatenated they give the text. The work is linear
+//! in the length of the text. Each mistake gives one diagnostic and a token that contains it. PTX ISA §4.1,
+//! §4.2, §4.4, §4.6.
 //!
-//! Where the manual leaves it open:
-//! - `.5` is a number and `.2d` a word: after a dot, digits (perhaps with an exponent) are a number, unless the dot stands
-//!   directly behind a word.
-//! - A `%` directly behind an operand is an operator, elsewhere it begins an identifier: behind a number and `WARP_SZ` always,
-//!   behind `)` where a digit follows.
-//! - A backslash in a string keeps the quote behind it from ending the string.
-//! - The preprocessor's lines are trivia: definitions and conditions are followed before (in `preprocess`), line markers
-//!   (`# 12 "x"`, `#line`, `#file`, `#pragma`, `#ident`) are skipped, and others are ignored with a warning.
+//! Choices where the manual is silent:
+//! - `.5` is a number and `.2d` a word: after a dot, digits, possibly with an exponent, are a number, unless
+//!   the dot directly follows a word.
+//! - A `%` directly after an operand is an operator, elsewhere it begins an identifier: after a number and
+//!   `WARP_SZ` always, after `)` if a digit follows.
+//! - A backslash in a string escapes a following quote.
+//! - Preprocessor lines are trivia. Definitions and conditions were executed before (in `preprocess`), line
+//!   markers (`# 12 "x"`, `#line`, `#file`, `#pragma`, `#ident`) are skipped, and others are ignored with a
+//!   warning.
 
 use super::token::{Token, TokenKind};
 use crate::Span;
 use crate::diag::{Code, Diagnostic};
 
-/// Tokens with the mistakes found among them.
+/// The tokens of a text, and its lexical mistakes.
 #[derive(Clone, Debug, Default)]
 pub struct Lexed {
     /// Every byte of the text, in order.
     pub tokens: Vec<Token>,
     /// In the order of the text.
     pub diagnostics: Vec<Diagnostic>,
-    /// Whether a comment without an end took the rest of the text.
+    /// Whether an unterminated comment swallowed the rest of the text.
     pub(crate) cut_short: bool,
-    /// How many of the tokens there are up to the last `.version`, `.target` or `.address_size`.
+    /// The number of tokens up to the last `.version`, `.target` or `.address_size`.
     pub(crate) header_end: usize,
-    /// Which of the tokens are braces, colons, `.entry` and `.func`: what takes the parser through a body in leaps.
+    /// The indices of tokens that are braces, colons, `.entry` or `.func`, with which the parser skips
+    /// bodies.
     pub(crate) marks: Vec<u32>,
 }
 
-/// Cuts `source` into tokens. A text of 4 GiB or more is refused whole: one token, one diagnostic.
+/// Splits `source` into tokens. A text of 4 GiB or more becomes one token and one diagnostic.
 pub fn lex(source: &str) -> Lexed {
     // Compilers write a token for every two or three bytes.
     let capacity = source.len() / 3;
     cut(source, capacity, |_| true)
 }
 
-/// As [`lex`], but gives only the tokens that the grammar sees: no trivia, and no characters that PTX does not use.
+/// As [`lex`], but only with the tokens of the grammar: no trivia, and no characters that PTX does not use.
 pub(crate) fn lex_seen(source: &str) -> Lexed {
     let capacity = source.len() / 4;
     let mut lexed = cut(source, capacity, is_seen);
@@ -46,7 +49,7 @@ pub(crate) fn lex_seen(source: &str) -> Lexed {
     lexed
 }
 
-/// Whether the grammar sees this token.
+/// Whether the token belongs to the grammar.
 pub(super) fn is_seen(kind: TokenKind) -> bool {
     !kind.is_trivia() && kind != TokenKind::Unknown
 }
@@ -74,7 +77,7 @@ fn cut(source: &str, capacity: usize, keep: impl Fn(TokenKind) -> bool) -> Lexed
         first_on_line: true,
         after_unknown: false,
         before: (TokenKind::Whitespace, Span::default()),
-        // Drivers hand over texts with a NUL at the end: it counts as a blank there.
+        // Drivers pass texts with a NUL at the end, which counts as a blank.
         content_end: source.trim_end_matches('\0').len(),
         lexed: Lexed { tokens: Vec::with_capacity(capacity), ..Lexed::default() },
     };
@@ -86,13 +89,14 @@ struct Lexer<'s> {
     source: &'s str,
     bytes: &'s [u8],
     at: usize,
-    /// Whether only blanks stand between the start of the line and `at`.
+    /// Whether only blanks precede `at` on its line.
     line_start: bool,
-    /// Whether no token that the grammar sees stands on the line at hand.
+    /// Whether no token of the grammar precedes on the current line.
     first_on_line: bool,
-    /// Whether characters that PTX does not use stand behind the last token that the grammar sees.
+    /// Whether characters that PTX does not use follow the last token of the grammar.
     after_unknown: bool,
-    /// The kind of the last token that was neither blank nor comment, and where it stands; at first [`TokenKind::Whitespace`].
+    /// Kind and place of the last token that is neither blank nor comment; initially
+    /// [`TokenKind::Whitespace`].
     before: (TokenKind, Span),
     content_end: usize,
     lexed: Lexed,
@@ -102,10 +106,10 @@ struct Lexer<'s> {
 const BLANK: u8 = 1;
 /// `is_follow`, in [`CLASS`].
 const FOLLOW: u8 = 2;
-/// A byte that is a token whatever follows it, in [`CLASS`].
+/// A byte that is always a token of its own, in [`CLASS`].
 const ALONE: u8 = 4;
 
-/// What each byte is.
+/// The class of each byte.
 static CLASS: [u8; 256] = {
     let mut class = [0; 256];
     let mut byte = 0;
@@ -125,7 +129,7 @@ static CLASS: [u8; 256] = {
     class
 };
 
-/// The kind of a byte that is a token whatever follows it.
+/// The kind of a byte that is always a token of its own.
 const fn alone(byte: u8) -> Option<TokenKind> {
     use TokenKind as K;
     Some(match byte {
@@ -175,7 +179,7 @@ impl<'s> Lexer<'s> {
                 self.lexed.tokens.push(token);
             }
             match kind {
-                // Whoever cut these has noted the line ends in them.
+                // The caller has recorded the line ends in these blanks.
                 TokenKind::Whitespace
                 | TokenKind::BlockComment
                 | TokenKind::LineComment
@@ -196,7 +200,7 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    /// Notes a word that begins a directive of the header, and says whether it begins a function.
+    /// Records a word that begins a directive of the header. Returns whether the word begins a function.
     fn header_or_function(&mut self, start: usize) -> bool {
         match self.at - start {
             5 | 6 => matches!(&self.bytes[start..self.at], b".entry" | b".func"),
@@ -232,7 +236,7 @@ impl<'s> Lexer<'s> {
         self.skip_while(|b| b != b'\n');
     }
 
-    /// Consumes one token, which begins with `byte`, and says what it is.
+    /// Consumes a token that begins with `byte`, and returns its kind.
     #[inline]
     fn next_kind(&mut self, byte: u8) -> TokenKind {
         let class = CLASS[byte as usize];
@@ -277,7 +281,7 @@ impl<'s> Lexer<'s> {
         kind
     }
 
-    /// An operator that may have two characters, or that another token may begin with.
+    /// An operator of one or two characters, unless another token begins here.
     fn operator(&self) -> Option<(TokenKind, usize)> {
         use TokenKind as K;
         let kind = match (self.bytes[self.at], self.peek(1)) {
@@ -345,7 +349,7 @@ impl<'s> Lexer<'s> {
     fn hash_line(&mut self) -> TokenKind {
         let start = self.at;
         self.skip_line();
-        // A backslash at the end of a line of the preprocessor continues it on the next.
+        // A backslash at the end of a preprocessor line continues it on the next line.
         while self.at < self.bytes.len() && self.source[start..self.at].trim_end_matches('\r').ends_with('\\')
         {
             self.at += 1;
@@ -357,7 +361,7 @@ impl<'s> Lexer<'s> {
         match word {
             "line" | "file" | "pragma" | "ident" => {}
             _ if word.bytes().all(|b| b.is_ascii_digit()) => {}
-            // These have been followed where the text is to be checked.
+            // The preprocessor has executed these if the text is to be checked.
             "include" | "define" | "undef" | "if" | "ifdef" | "ifndef" | "else" | "elif" | "endif"
             | "error" => {}
             _ => self.report(
@@ -372,7 +376,7 @@ impl<'s> Lexer<'s> {
         TokenKind::HashLine
     }
 
-    /// `@@DWARF`, or the heading's `@@dwarf`, takes its whole line.
+    /// `@@DWARF`, or `@@dwarf` as in the manual's heading, extends to the end of its line.
     fn dwarf_line(&mut self) -> TokenKind {
         let start = self.at;
         self.at += 2;
@@ -415,7 +419,8 @@ impl<'s> Lexer<'s> {
         TokenKind::Ident
     }
 
-    /// A dot and a word; `::` continues the word, as in `.shared::cta`, and then a ratio of numbers, as in `.sp::2:4`.
+    /// A dot and a word. The word can continue with `::`, as in `.shared::cta`, and then with a ratio, as in
+    /// `.sp::2:4`.
     fn dot_word(&mut self) -> TokenKind {
         self.at += 1;
         self.skip_while(is_follow);
@@ -432,7 +437,8 @@ impl<'s> Lexer<'s> {
         TokenKind::DotWord
     }
 
-    /// Whether the dot here begins a number, as in `.5` and `.5e3`, and no word, as `.1d` or the `.16` of `x.16`.
+    /// Whether the dot begins a number, as in `.5` and `.5e3`, and not a word, as in `.1d` or the `.16` of
+    /// `x.16`.
     fn number_after_dot(&self) -> bool {
         if !self.peek(1).is_ascii_digit() {
             return false;
@@ -457,7 +463,7 @@ impl<'s> Lexer<'s> {
         (digits > 0).then_some(1 + sign + digits)
     }
 
-    /// A number with whatever word characters stick to it; the parser decodes it and reports what is wrong.
+    /// A number with all adjacent word characters; the parser decodes it and reports mistakes.
     fn number(&mut self) -> TokenKind {
         let prefix = [self.peek(0), self.peek(1).to_ascii_lowercase()];
         let kind = match &prefix {
@@ -470,7 +476,7 @@ impl<'s> Lexer<'s> {
         kind
     }
 
-    /// Digits, a point where no word follows it, an exponent.
+    /// Digits, a point that begins no word, and an exponent.
     fn decimal(&mut self) -> TokenKind {
         let mut kind = TokenKind::Integer;
         self.skip_while(|b| b.is_ascii_digit());
@@ -519,7 +525,7 @@ impl<'s> Lexer<'s> {
         let span = self.span_from(start);
         let text = span.text(self.source);
         if text == "\\" {
-            // ptxas reads it as a blank.
+            // ptxas treats it as a blank.
             self.report(
                 Diagnostic::new(Code::NonStandard, span, "a `\\` that does not continue a line")
                     .with_label("without effect")
@@ -535,10 +541,10 @@ impl<'s> Lexer<'s> {
         )
         .with_section("4.1");
         if let Some(ascii) = super::characters::instead(text) {
-            diagnostic = diagnostic.with_help(format!("in its place: {ascii}"));
+            diagnostic = diagnostic.with_help(format!("use {ascii} instead"));
         }
         if text == "." {
-            diagnostic.message = "a `.` without a word behind it".into();
+            diagnostic.message = "a `.` without a word after it".into();
         } else if text == "#" {
             diagnostic = diagnostic
                 .with_help("a preprocessor line begins with `#` as the first character of its line");

@@ -1,8 +1,9 @@
 //! Text to tokens to tree, and back.
 //!
-//! Invariants: every byte of the text belongs to exactly one token, and joined they give the text; parsing never fails,
-//! always ends, and makes a tree of bounded depth beside its diagnostics; independent mistakes each give one diagnostic.
-//! Nothing here knows the instruction table, resolves a name or computes a constant: that is [`check`](crate::check).
+//! Invariants: every byte of the text belongs to exactly one token, and the tokens concatenated give the
+//! text. Parsing always succeeds and ends: it returns a tree of bounded depth, and diagnostics. Independent
+//! mistakes each give one diagnostic. Nothing here uses the instruction table, resolves names or evaluates
+//! constants; that is [`check`](crate::check).
 //!
 //! PTX ISA §4.
 
@@ -22,23 +23,23 @@ pub use tree::Tree;
 
 use crate::diag::Diagnostic;
 
-/// How deep blocks, initialiser lists and the operators of one expression may nest.
+/// The deepest nesting of blocks, of initialiser lists, and of the operators of one expression.
 pub const MAX_NESTING: usize = 128;
 
-/// How many mistakes the lexer and the parser each report at most, and the checker of errors and of warnings each; a text that is no
-/// PTX at all has one everywhere.
+/// The most mistakes that the lexer and the parser each report, and the most errors and warnings that the
+/// checker reports. A binary file has a mistake in every token.
 pub const MAX_DIAGNOSTICS: usize = 10_000;
 
-/// What parsing a text gives: a tree, always, and what was wrong with the text.
+/// The result of parsing: always a tree, and the mistakes of the text.
 #[derive(Clone, Debug, Default)]
 pub struct Parsed {
-    /// The tree; it holds an `Error` node wherever there is an error among the diagnostics.
+    /// The tree; it has an `Error` node for each syntax error.
     pub tree: Tree,
     /// In the order of the text.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Reads a text. Never fails: what cannot be read becomes an error node and a diagnostic.
+/// Parses a text. A part with a syntax error becomes an error node and a diagnostic.
 pub fn parse(source: &str) -> Parsed {
     let mut lexed = lexer::lex(source);
     let all = std::mem::take(&mut lexed.tokens);
@@ -52,14 +53,14 @@ pub fn parse(source: &str) -> Parsed {
     Parsed { tree: Tree { tokens: all, items }, diagnostics }
 }
 
-/// Keeps a diagnostic, unless there are too many.
+/// Records a diagnostic, up to the limit.
 fn keep(diagnostics: &mut Vec<Diagnostic>, diagnostic: Diagnostic) {
     if diagnostics.len() < MAX_DIAGNOSTICS {
         diagnostics.push(shortened(diagnostic));
     }
 }
 
-/// A message that quotes the text at length is cut.
+/// Truncates a message that quotes much text.
 fn shortened(mut diagnostic: Diagnostic) -> Diagnostic {
     const LONGEST_MESSAGE: usize = 400;
     if let Some((cut, _)) = diagnostic.message.char_indices().nth(LONGEST_MESSAGE) {

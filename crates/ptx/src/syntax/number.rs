@@ -1,13 +1,13 @@
-//! What a numeric literal means.
+//! The values of numeric literals.
 //!
-//! Invariant: an integer keeps its 64 bits and whether it is unsigned; a hexadecimal float keeps its bits; a decimal
-//! float is the nearest double, ties to even (beyond the largest double: infinity). PTX ISA §4.6, §4.6.1; a single `0`
-//! is decimal, the suffix may be `U` or `u`.
+//! Invariant: an integer keeps its 64 bits and its signedness; a hexadecimal float keeps its bits; a decimal
+//! float is the nearest double, ties to even (infinity beyond the largest double). PTX ISA §4.6, §4.6.1; a
+//! single `0` is decimal, the suffix may be `U` or `u`.
 
-/// The meaning of a literal.
+/// The value of a literal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Number {
-    /// An integer; `unsigned` by its suffix or because it does not fit in 63 bits.
+    /// An integer; unsigned by its suffix, or because it does not fit in 63 bits.
     Integer {
         /// The value.
         value: u64,
@@ -20,20 +20,20 @@ pub enum Number {
     Single(u32),
 }
 
-/// Why a literal has no meaning.
+/// Why a literal is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NumberError {
-    /// A character that is no digit of this notation (`0128`, `12ab`, `0x1G`).
+    /// A character that is no digit of this base (`0128`, `12ab`, `0x1G`).
     BadDigit(char),
     /// A prefix without digits (`0x`).
     NoDigits,
     /// More than 64 bits.
     TooLarge,
-    /// `0f` or `0d` without exactly that many hexadecimal digits.
+    /// `0f` or `0d` with a wrong number of hexadecimal digits.
     WrongLength {
-        /// How many there must be.
+        /// The required number of digits.
         expected: usize,
-        /// How many there are.
+        /// The number of digits.
         found: usize,
     },
     /// A size suffix such as C's `f`.
@@ -47,7 +47,7 @@ impl std::fmt::Display for NumberError {
             NumberError::NoDigits => write!(f, "there are no digits after the prefix"),
             NumberError::TooLarge => write!(f, "it does not fit in 64 bits"),
             NumberError::WrongLength { expected, found } => {
-                write!(f, "it has {found} hexadecimal digits where {expected} are needed")
+                write!(f, "expected {expected} hexadecimal digits, found {found}")
             }
             NumberError::FloatSuffix => write!(f, "a floating-point number has no suffix"),
         }
@@ -57,7 +57,7 @@ impl std::fmt::Display for NumberError {
 /// Decodes the text of a number token.
 ///
 /// # Errors
-/// If the text is not one of the literals of PTX ISA §4.6, or too large.
+/// The text is not a literal of PTX ISA §4.6, or is too large.
 pub fn decode(text: &str) -> Result<Number, NumberError> {
     let lower = text.get(..2).map(str::to_ascii_lowercase);
     let rest = text.get(2..).unwrap_or("");
@@ -186,7 +186,7 @@ mod tests {
         // 0.1 = 0x3FB999999999999A, the example of IEEE 754's nearest double.
         assert_eq!(decode("1e-1"), Ok(Number::Double(0x3FB9_9999_9999_999A)));
         assert_eq!(decode("1E+2"), Ok(Number::Double(0x4059_0000_0000_0000)));
-        // 2^53 + 1 lies half-way between two doubles; the even one is 2^53.
+        // 2^53 + 1 is half-way between two doubles; the even one is 2^53.
         assert_eq!(decode("9007199254740993.0"), Ok(Number::Double(0x4340_0000_0000_0000)));
         assert_eq!(decode("0F3f800000"), Ok(Number::Single(0x3F80_0000)));
         assert_eq!(decode("0dFFF8000000000001"), Ok(Number::Double(0xFFF8_0000_0000_0001)));

@@ -1,13 +1,13 @@
-//! The preprocessor's lines, in texts that have not been through it: `#define`, `#undef`, `#if`, `#ifdef`, `#ifndef`, `#elif`,
-//! `#else`, `#endif`. PTX ISA §4.1; A11 of the project's readings.
+//! A preprocessor for texts that contain `#define`, `#undef`, `#if`, `#ifdef`, `#ifndef`, `#elif`, `#else`,
+//! `#endif`. PTX ISA §4.1; A11 of the project's readings.
 //!
-//! Invariants: a text without such lines is not touched. What is made of any other text has the same lines under the same
-//! numbers: lines that a condition leaves out are empty, and the lines of the preprocessor stay (as trivia). The work of macros is counted,
-//! whether or not anything comes of it, and bounded in proportion to the text ([`WORK`], [`WORK_FOR_BYTE`]); a text that asks for more is
-//! not looked at any further.
+//! Invariants: a text without such lines is not changed. The result has the same line numbers as the text:
+//! excluded lines are empty, and preprocessor lines stay (as trivia). The work of macros is counted even if
+//! it has no result, and is bounded in proportion to the text ([`WORK`], [`WORK_FOR_BYTE`]). Processing of a
+//! text that exceeds the bound stops there.
 //!
-//! What it does not do: `#include` reads no file and is refused, as are `#error`, and `#` and `##` in macros. Line markers and
-//! lines that nobody knows are the lexer's matter.
+//! `#include`, `#error`, and `#` and `##` in macros are refused. The lexer handles line markers and unknown
+//! preprocessor lines.
 
 mod condition;
 
@@ -19,25 +19,25 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// How deep the replacements of macros may nest.
+/// The deepest nesting of macro replacements.
 const MAX_DEPTH: usize = 64;
-/// What macros may cost: a unit is a byte that they add, or a token of theirs that is looked at or copied. Chosen: some tenths of a second for
-/// the shortest text, some seconds for one of ten megabytes.
+/// The work that macros may cause. A unit is an added byte, or a token of a macro that is examined or copied.
+/// Chosen: some tenths of a second for the shortest text, some seconds for one of ten megabytes.
 const WORK: usize = 4 << 20;
-/// What they may cost beyond that for each byte of the text.
+/// Additional work per byte of the text.
 const WORK_FOR_BYTE: usize = 8;
 
-/// A text after its preprocessor lines have been followed, and what was wrong with them.
+/// A preprocessed text, and the mistakes in its preprocessor lines.
 pub(crate) struct Preprocessed<'s> {
     /// The text.
     pub(crate) text: Cow<'s, str>,
-    /// Places are in that text.
+    /// Their places are in that text.
     pub(crate) diagnostics: Vec<Diagnostic>,
-    /// Macros went over a limit, and the rest of the text stands as it was: what is wrong with it, nobody knows.
+    /// Macros exceeded a limit. The rest of the text is not preprocessed, so its mistakes have no meaning.
     pub(crate) unfinished: bool,
 }
 
-/// Follows the preprocessor's lines of a text.
+/// Preprocesses a text.
 pub(crate) fn preprocess(source: &str) -> Preprocessed<'_> {
     if u32::try_from(source.len()).is_err() || !has_directives(source) {
         return Preprocessed { text: Cow::Borrowed(source), diagnostics: Vec::new(), unfinished: false };
@@ -59,7 +59,7 @@ pub(crate) fn preprocess(source: &str) -> Preprocessed<'_> {
     Preprocessed { text: Cow::Owned(out), diagnostics, unfinished }
 }
 
-/// The word of a preprocessor line that is followed here, and what stands behind it.
+/// The word of a preprocessor line that is executed here, and the text after it.
 fn directive(line: &str) -> Option<(&str, &str)> {
     let blanks = [' ', '\t'];
     let rest = line.trim_start_matches(blanks).strip_prefix('#')?.trim_start_matches(blanks);
@@ -72,7 +72,7 @@ fn directive(line: &str) -> Option<(&str, &str)> {
     known.then_some((word, rest))
 }
 
-/// Whether a line may be one that is followed here. A line in a comment may look like one; then the text comes out as it is.
+/// Whether a line might be executed here. A line in a comment can look like one, and then has no effect.
 fn has_directives(source: &str) -> bool {
     let mut rest = source;
     while let Some(at) = rest.find('#') {
@@ -84,22 +84,22 @@ fn has_directives(source: &str) -> bool {
     false
 }
 
-/// What a name stands for.
+/// A macro.
 struct Macro {
-    /// Names of the parameters, each with its number; `None` where it is no function.
+    /// Parameter names with their numbers; `None` for a macro without parameters.
     parameters: Option<HashMap<String, usize>>,
-    /// Its text, without comments.
+    /// Its replacement, without comments.
     body: Vec<Piece>,
 }
 
-/// A token of a macro or of an argument.
+/// A token of a macro or an argument.
 #[derive(Clone)]
 struct Piece {
     kind: TokenKind,
     text: Rc<str>,
-    /// Whether something white stands before it.
+    /// Whether white space precedes it.
     blank: bool,
-    /// The name of a macro in what replaces that macro: it is never replaced again.
+    /// The name of a macro in the replacement of that macro: it is not replaced again.
     inert: bool,
 }
 
@@ -111,15 +111,15 @@ impl Piece {
 
 /// An open `#if`.
 struct Condition {
-    /// Where it begins in the result.
+    /// Its place in the result.
     span: Span,
-    /// What is outside is left out.
+    /// An enclosing condition excludes it.
     outside: bool,
-    /// This branch stays.
+    /// The current branch is included.
     active: bool,
-    /// A branch has been taken.
+    /// A branch was included.
     taken: bool,
-    /// `#else` has been met.
+    /// `#else` has occurred.
     last: bool,
 }
 
@@ -129,14 +129,14 @@ struct Preprocessor<'s> {
     macros: HashMap<String, Rc<Macro>>,
     conditions: Vec<Condition>,
     diagnostics: Vec<Diagnostic>,
-    /// What macros have cost, and what they may.
+    /// The work of macros so far, and its limit.
     work: usize,
     most: usize,
-    /// They have gone over a limit, and that has been said.
+    /// A limit was exceeded and reported.
     unfinished: bool,
-    /// How deep the replacement at hand is.
+    /// Nesting depth of the current replacement.
     depth: usize,
-    /// The `)` of each `(`, as numbers of tokens, once they are needed.
+    /// The `)` of each `(`, as token numbers; computed on first use.
     closings: Option<HashMap<usize, usize>>,
 }
 
@@ -188,7 +188,7 @@ impl Preprocessor<'_> {
         super::keep(&mut self.diagnostics, diagnostic);
     }
 
-    /// Follows a line.
+    /// Executes a line.
     fn line(&mut self, word: &str, rest: &str, span: Span) {
         match word {
             "if" | "ifdef" | "ifndef" => {
@@ -224,7 +224,7 @@ impl Preprocessor<'_> {
             }
             _ => self.refuse(
                 span,
-                &format!("`#{word}` names another text, and none is read"),
+                &format!("`#{word}` is not supported: no other file is read"),
                 "run `cpp -P` over the text first",
             ),
         }
@@ -239,7 +239,7 @@ impl Preprocessor<'_> {
             self.refuse(span, "`#elif` after the `#else` of this condition", "");
             return;
         }
-        // What stands behind a branch that was taken is not looked at.
+        // Conditions after an included branch are not evaluated.
         let active = !condition.outside && !condition.taken && self.holds("if", rest, span);
         if let Some(condition) = self.conditions.last_mut() {
             condition.active = active;
@@ -247,7 +247,7 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// Whether a condition holds. One that cannot be read does not.
+    /// Whether a condition is true. An invalid condition is false.
     fn holds(&mut self, word: &str, rest: &str, span: Span) -> bool {
         let written = pieces(rest);
         if word != "if" {
@@ -313,7 +313,7 @@ impl Preprocessor<'_> {
             self.refuse(span, "`#define` needs a name", help);
             return;
         };
-        // A parenthesis that touches the name begins parameters; one behind a blank, the text.
+        // A parenthesis adjacent to the name begins parameters; after a blank it begins the replacement.
         let touches = rest.trim_start()[name.text.len()..].starts_with('(');
         let (parameters, body) = if touches {
             let Some(close) = body.iter().position(|piece| piece.kind == TokenKind::RParen) else {
@@ -340,7 +340,8 @@ impl Preprocessor<'_> {
         self.macros.insert(name.text.to_string(), Rc::new(replaced));
     }
 
-    /// Replaces a name in the text; `at` is behind it. Gives where the text goes on.
+    /// Replaces a name in the text; `at` is the token after it. Returns the token at which processing
+    /// continues.
     fn call(&mut self, tokens: &[Token], at: usize, name: &str) -> usize {
         let mut written = vec![Piece::new(TokenKind::Ident, name, false)];
         let mut end = at;
@@ -377,14 +378,15 @@ impl Preprocessor<'_> {
         end
     }
 
-    /// The `)` of arguments that begin at `at`, behind nothing but blanks and comments.
+    /// The `)` of arguments that begin at `at`, if only blanks and comments precede them.
     fn closing(&mut self, tokens: &[Token], at: usize) -> Option<usize> {
         let open = at + tokens[at..].iter().position(|token| !token.kind.is_trivia())?;
         let closings = self.closings.get_or_insert_with(|| closings(tokens.iter().map(|token| token.kind)));
         closings.get(&open).copied()
     }
 
-    /// Replaces the names in `written`, and those in what replaces them, save the names in `busy`, whose replacement this is.
+    /// Replaces the names in `written`, and the names in their replacements, except names in `busy`, whose
+    /// replacement is in progress.
     fn expand(&mut self, written: &[Piece], busy: &mut Vec<Rc<str>>, result: &mut Vec<Piece>, span: Span) {
         if self.depth >= MAX_DEPTH {
             self.stop(span, format!("macros nested more than {MAX_DEPTH} deep"));
@@ -431,7 +433,7 @@ impl Preprocessor<'_> {
         self.depth -= 1;
     }
 
-    /// Refuses a call with another number of arguments than the macro has parameters.
+    /// Refuses a call whose number of arguments differs from the number of parameters.
     fn compare(&mut self, name: &str, wanted: usize, arguments: &[Vec<Piece>], span: Span) {
         let none = wanted == 0 && arguments.iter().all(Vec::is_empty);
         let have = arguments.len();
@@ -440,7 +442,7 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// Adds to what macros have cost. Whether they may go on.
+    /// Adds work. Returns whether the limit is not exceeded.
     fn spend(&mut self, work: usize, span: Span) -> bool {
         self.work = self.work.saturating_add(work);
         if self.work > self.most {
@@ -449,16 +451,16 @@ impl Preprocessor<'_> {
         !self.unfinished
     }
 
-    /// Goes no further, because of a limit.
+    /// Stops because of a limit.
     fn stop(&mut self, span: Span, message: String) {
         if !std::mem::replace(&mut self.unfinished, true) {
-            let help = "a step is a token that is looked at or copied, or a byte of what comes out; `cpp -P` has no such limits";
+            let help = "a step is a token that is examined or copied, or a byte of output; `cpp -P` has no such limits";
             let diagnostic = Diagnostic::new(Code::MacroLimit, span, message).with_help(help);
             self.diagnostics.push(diagnostic.with_section("4.1"));
         }
     }
 
-    /// A macro's text with its arguments, which have been expanded themselves, in place of the parameters.
+    /// The replacement of a macro with its expanded arguments in place of the parameters.
     fn substitute(
         &mut self,
         body: Vec<Piece>,
@@ -494,7 +496,7 @@ impl Preprocessor<'_> {
     }
 }
 
-/// The `)` of each `(`; a line of the preprocessor stands in no arguments.
+/// The `)` of each `(`. Arguments cannot contain preprocessor lines.
 fn closings(tokens: impl Iterator<Item = TokenKind>) -> HashMap<usize, usize> {
     let mut open = Vec::new();
     let mut closings = HashMap::new();
@@ -513,12 +515,12 @@ fn closings(tokens: impl Iterator<Item = TokenKind>) -> HashMap<usize, usize> {
     closings
 }
 
-/// The tokens of a line, comments and blanks aside.
+/// The tokens of a line, without comments and blanks.
 fn pieces(text: &str) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let mut blank = false;
     for token in lex(text).tokens {
-        // A `#` at the start of what stands behind the word of a line is no line of its own.
+        // A `#` after the word of a preprocessor line does not begin another one.
         if token.kind.is_trivia() && token.kind != TokenKind::HashLine {
             blank = true;
         } else {
@@ -529,13 +531,13 @@ fn pieces(text: &str) -> Vec<Piece> {
     pieces
 }
 
-/// A name as C has it.
+/// Whether it is an identifier of C.
 fn is_name(piece: &Piece) -> bool {
     let first = piece.text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     piece.kind == TokenKind::Ident && first && !piece.text.contains('$')
 }
 
-/// The names between the parentheses of a macro, each once.
+/// The names between the parentheses of a macro; `None` if one occurs twice.
 fn parameter_names(written: &[Piece]) -> Option<HashMap<String, usize>> {
     let mut names = HashMap::new();
     if written.is_empty() {
@@ -550,7 +552,7 @@ fn parameter_names(written: &[Piece]) -> Option<HashMap<String, usize>> {
     Some(names)
 }
 
-/// The arguments between the parentheses behind a macro's name; one without a piece where there is nothing.
+/// The arguments between the parentheses after a macro's name; an empty list of tokens for an empty argument.
 fn arguments(written: &[Piece]) -> Vec<Vec<Piece>> {
     let mut arguments = Vec::new();
     let mut argument = Vec::new();
@@ -625,7 +627,7 @@ mod tests {
         assert_eq!(refused("#endif"), ["`#endif` without its `#if`"]);
         assert_eq!(refused("#else"), ["`#else` without its `#if`"]);
         assert_eq!(refused("#if 1/0\n#endif"), ["this condition cannot be evaluated"]);
-        assert_eq!(refused("#include <x>"), ["`#include` names another text, and none is read"]);
+        assert_eq!(refused("#include <x>"), ["`#include` is not supported: no other file is read"]);
         assert_eq!(refused("#define 1\n#define F(\n#define F(1) x").len(), 3);
         assert_eq!(refused("#define C(a, b) a##b"), ["`#` and `##` in macros are not supported"]);
         assert_eq!(refused("#define F(x) x\nF(1, 2)"), ["the macro `F` has 1 parameters, not 2"]);
@@ -643,7 +645,8 @@ mod tests {
         assert!(result.unfinished && result.text.ends_with("\nA39"), "the rest stands as it was");
     }
 
-    /// Nothing comes of the first, so bytes alone do not bound it; the others copy their arguments over and over.
+    /// The first produces nothing, so a limit of bytes does not bound it; the others copy their arguments
+    /// repeatedly.
     #[test]
     fn macros_that_come_to_nothing_cost_something_too() {
         let mut doubling = String::from("#define A0\n");
@@ -670,7 +673,7 @@ mod tests {
         assert_eq!(preprocess(&source).diagnostics, []);
     }
 
-    /// Each of these would take hours if something were done again for each part.
+    /// Each of these takes hours if work is repeated for each part.
     #[test]
     fn long_lines_take_linear_time() {
         let many = |what: &str| what.repeat(1 << 16);

@@ -1,11 +1,11 @@
-//! Tokens: what the lexer cuts a text into.
+//! Tokens, the output of the lexer.
 //!
-//! Invariant: a token is a kind and a place; its text is the source under its span. PTX ISA §4.
+//! Invariant: a token is a kind and a place; its text is the source at its span. PTX ISA §4.
 
 use super::tree::BinaryOp;
 use crate::Span;
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TokenKind {
     /// Blanks, tabs, line ends, form feeds; a byte order mark at the start; NULs at the end.
@@ -24,13 +24,13 @@ pub enum TokenKind {
     Ident,
     /// A word with its dot: `.reg`, `.u32`, `.2dms`, `.L2::128B`.
     DotWord,
-    /// A number that does not fall under the other kinds, well-formed or not: `12`, `0x1F`, `077`, `0b11U`.
+    /// A number of no other kind, well-formed or not: `12`, `0x1F`, `077`, `0b11U`.
     Integer,
     /// A decimal number with a point or an exponent.
     Decimal,
-    /// `0f…`: the bits of a single.
+    /// `0f…`: the bits of an `.f32`.
     SingleBits,
-    /// `0d…`: the bits of a double.
+    /// `0d…`: the bits of an `.f64`.
     DoubleBits,
     /// `"…"`
     Str,
@@ -107,7 +107,7 @@ pub enum TokenKind {
 }
 
 impl TokenKind {
-    /// Whether the grammar never sees it: blanks, comments, and lines for the preprocessor.
+    /// Whether it is not part of the grammar: blanks, comments, and preprocessor lines.
     pub const fn is_trivia(self) -> bool {
         matches!(
             self,
@@ -119,7 +119,7 @@ impl TokenKind {
         )
     }
 
-    /// The operator of two operands that it is, if it is one.
+    /// The binary operator, if it is one.
     pub(super) const fn binary_operator(self) -> Option<BinaryOp> {
         use TokenKind as K;
         Some(match self {
@@ -154,15 +154,15 @@ impl TokenKind {
     }
 }
 
-/// One piece of the text.
+/// A token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// What it is.
+    /// Its kind.
     pub kind: TokenKind,
-    /// Whether only trivia stand before it on its line.
+    /// Whether only trivia precede it on its line.
     pub(crate) first_on_line: bool,
-    /// Whether characters that PTX does not use stand between it and the last token that is no trivia.
+    /// Whether characters that PTX does not use lie between it and the previous token of the grammar.
     pub(super) after_unknown: bool,
-    /// Where it stands.
+    /// Its place.
     pub span: Span,
 }

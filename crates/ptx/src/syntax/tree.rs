@@ -1,11 +1,12 @@
-//! The syntax tree: what a text says, before anything is known of names, types or instructions.
+//! The syntax tree: the structure of a text, before names, types and instructions are known.
 //!
-//! Invariants: every node carries the span of the text it came from, children inside their parents and in the order of
-//! the text. The tree holds no text: a [`Name`] or [`Word`] gives its text when it is handed the source. The depth of
-//! the tree is bounded (see [`MAX_NESTING`](super::MAX_NESTING)), so that walking it recursively cannot exhaust the stack.
-//! A part that could not be read is an `Error` node or `None`, and a diagnostic has been made for it.
+//! Invariants: every node has the span of its text; children lie inside their parents, in the order of the
+//! text. The tree contains no text: a [`Name`] or [`Word`] returns its text from the source. The depth of the
+//! tree is bounded (see [`MAX_NESTING`](super::MAX_NESTING)), so recursion over it cannot overflow the stack.
+//! A part with a syntax error is an `Error` node or `None`, and has a diagnostic.
 //!
-//! Nothing here knows the instruction table: an instruction is a mnemonic, words and operands. PTX ISA §4.3, §5.4, §6.4, §11.
+//! The tree is independent of the instruction table: an instruction is a mnemonic, words and operands. PTX
+//! ISA §4.3, §5.4, §6.4, §11.
 
 mod expression;
 mod words;
@@ -20,23 +21,23 @@ use crate::isa::{Space, Ty};
 /// A whole text.
 #[derive(Clone, Debug, Default)]
 pub struct Tree {
-    /// Every byte of the text, in order; none where the tree is not there to print the text again.
+    /// Every byte of the text, in order; empty if the tree is not made for printing.
     pub tokens: Vec<Token>,
-    /// What stands at module scope, in order.
+    /// The items at module scope, in order.
     pub items: Vec<Item>,
 }
 
 impl Tree {
-    /// The text again, byte for byte. `source` is the text that the tree was made from.
+    /// The text, byte for byte. `source` is the text from which the tree was made.
     pub fn print(&self, source: &str) -> String {
         self.tokens.iter().map(|t| t.span.text(source)).collect()
     }
 }
 
-/// An identifier: `x`, `%r1`, `$L__BB0_1`, or `_` where a parameter has no name.
+/// An identifier: `x`, `%r1`, `$L__BB0_1`, or `_` for an unnamed parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Name {
-    /// Where it stands.
+    /// Its place.
     pub span: Span,
 }
 
@@ -50,7 +51,7 @@ impl Name {
 /// A word with its dot: a directive's name, a modifier, a type. The span includes the dot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Word {
-    /// Where it stands, dot included.
+    /// Its place, including the dot.
     pub span: Span,
 }
 
@@ -65,7 +66,7 @@ impl Word {
 /// A string literal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Str {
-    /// Where it stands, quotes included.
+    /// Its place, including the quotes.
     pub span: Span,
 }
 
@@ -78,16 +79,16 @@ impl Str {
     }
 }
 
-/// A value that is written in one place.
+/// A value with its place in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spanned<T> {
     /// The value.
     pub value: T,
-    /// Where it is written.
+    /// Its place.
     pub span: Span,
 }
 
-/// What can stand at module scope.
+/// An item of module scope.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Item {
     /// `.version 6.4`
@@ -112,12 +113,12 @@ pub enum Item {
     Pragma(Pragma),
     /// `.loc 1 2 3`
     Loc(Loc),
-    /// What could not be read; a diagnostic says why.
+    /// A syntax error; it has a diagnostic.
     Error(Span),
 }
 
 impl Item {
-    /// Where it stands.
+    /// Its place.
     pub fn span(&self) -> Span {
         match self {
             Item::Version(i) => i.span,
@@ -140,7 +141,7 @@ impl Item {
 pub struct Version {
     /// The whole directive.
     pub span: Span,
-    /// The number, where it has the form `major.minor`.
+    /// The version, if it has the form `major.minor`.
     pub number: Option<Spanned<(u32, u32)>>,
 }
 
@@ -162,7 +163,7 @@ pub struct AddressSize {
     pub size: Option<Spanned<u64>>,
 }
 
-/// What a linking directive says. PTX ISA §11.6.
+/// A linking directive. PTX ISA §11.6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Linkage {
     /// `.extern`
@@ -187,7 +188,7 @@ impl Linkage {
     }
 }
 
-/// What a declaration says of all its names. PTX ISA §5.4.
+/// The part of a declaration that applies to all its names. PTX ISA §5.4.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Specifiers {
     /// `.extern`, `.visible`, `.weak`, `.common`
@@ -202,7 +203,7 @@ pub struct Specifiers {
     pub attributes: Vec<Attribute>,
     /// The `N` of `.vN`.
     pub vector: Option<Spanned<u8>>,
-    /// The type; `None` after a diagnostic.
+    /// The type; `None` if it is wrong, with a diagnostic.
     pub ty: Option<Spanned<Ty>>,
     /// `.ptr …` on a kernel parameter.
     pub ptr: Option<Ptr>,
@@ -222,9 +223,9 @@ pub struct Attribute {
 pub struct Ptr {
     /// The whole attribute.
     pub span: Span,
-    /// The space pointed to; none means generic.
+    /// The state space of the target; `None`: generic.
     pub space: Option<Spanned<Space>>,
-    /// The alignment pointed to.
+    /// The alignment of the target.
     pub align: Option<Expr>,
 }
 
@@ -233,13 +234,13 @@ pub struct Ptr {
 pub struct Variable {
     /// The whole declaration, semicolon included.
     pub span: Span,
-    /// What holds for all names.
+    /// The part that applies to all names.
     pub specifiers: Specifiers,
     /// The names, at least one.
     pub names: Vec<Declarator>,
 }
 
-/// One declared name with what is said of it alone.
+/// One declared name, with the part that applies to it alone.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Declarator {
     /// Name, count, dimensions and initialiser.
@@ -250,7 +251,7 @@ pub struct Declarator {
     pub count: Option<Expr>,
     /// `[n]`, `[]`, outermost first. PTX ISA §5.4.3.
     pub dimensions: Vec<Dimension>,
-    /// What stands after `=`. PTX ISA §5.4.4.
+    /// The value after `=`. PTX ISA §5.4.4.
     pub initializer: Option<Initializer>,
 }
 
@@ -279,13 +280,13 @@ pub enum Initializer {
     Field {
         /// The field.
         name: Name,
-        /// Its value: a number, or one of the manual's words as an [`ExprKind::Name`].
+        /// Its value: a number, or a word of the manual as an [`ExprKind::Name`].
         value: Expr,
     },
 }
 
 impl Initializer {
-    /// Where it stands.
+    /// Its place.
     pub fn span(&self) -> Span {
         match self {
             Initializer::Value(e) => e.span,
@@ -300,7 +301,7 @@ impl Initializer {
 pub struct Parameter {
     /// The whole parameter.
     pub span: Span,
-    /// Space, type and so on; there is never a linkage.
+    /// Space, type and so on; without a linkage.
     pub specifiers: Specifiers,
     /// Its name (`_` in prototypes) and dimensions.
     pub declarator: Declarator,
@@ -324,15 +325,15 @@ pub struct Function {
     pub linkage: Option<Spanned<Linkage>>,
     /// Kernel or device function; the span is that of the word.
     pub kind: Spanned<FunctionKind>,
-    /// What stands in `.attribute(…)`.
+    /// The words in `.attribute(…)`.
     pub attributes: Vec<Attribute>,
     /// Return parameters.
     pub returns: Vec<Parameter>,
-    /// The name; `None` after a diagnostic.
+    /// The name; `None` if it is wrong, with a diagnostic.
     pub name: Option<Name>,
     /// Parameters.
     pub parameters: Vec<Parameter>,
-    /// What stands between the signature and the body.
+    /// The directives between signature and body.
     pub directives: Vec<FunctionDirective>,
     /// The body; a declaration has none.
     pub body: Option<Block>,
@@ -343,11 +344,11 @@ pub struct Function {
 pub struct FunctionDirective {
     /// With its arguments.
     pub span: Span,
-    /// Which one.
+    /// Its kind.
     pub kind: FunctionDirectiveKind,
 }
 
-/// Which directive, with its arguments.
+/// A directive with its arguments.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FunctionDirectiveKind {
     /// `.maxnreg n`
@@ -376,7 +377,7 @@ pub enum FunctionDirectiveKind {
     AbiPreserve(Expr),
     /// `.abi_preserve_control n` (PTX 9.0)
     AbiPreserveControl(Expr),
-    /// `.language "…", n` (PTX 9.3): what the function was written in
+    /// `.language "…", n` (PTX 9.3): the source language.
     Language,
     /// `.minperctamemory n` (PTX 9.4)
     MinPerCtaMemory(Expr),
@@ -389,7 +390,7 @@ pub struct Alias {
     pub span: Span,
     /// The new name.
     pub name: Name,
-    /// The function it stands for.
+    /// The function that it denotes.
     pub target: Name,
 }
 
@@ -408,7 +409,8 @@ pub struct File {
     pub size: Option<Spanned<u64>>,
 }
 
-/// `.loc file line column{, function_name label{+n}, inlined_at file line column}`. PTX ISA §11.5.4; the inlining part is of PTX 7.2.
+/// `.loc file line column{, function_name label{+n}, inlined_at file line column}`. PTX ISA §11.5.4; the
+/// inlining part is from PTX 7.2.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loc {
     /// The whole directive.
@@ -419,22 +421,22 @@ pub struct Loc {
     pub line: Spanned<u64>,
     /// Column.
     pub column: Spanned<u64>,
-    /// Where the code was inlined.
+    /// The place at which the code was inlined.
     pub inlined: Option<Box<Inlined>>,
-    /// It is a `.loc_intermediate` (PTX 9.4), whose file is in an intermediate language.
+    /// Whether it is a `.loc_intermediate` (PTX 9.4), whose file is in an intermediate language.
     pub intermediate: bool,
 }
 
 /// The inlining part of a `.loc`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inlined {
-    /// Label of the function's name in `.debug_str`, perhaps with an offset.
+    /// Label of the function's name in `.debug_str`, optionally with an offset.
     pub function_name: Expr,
-    /// File index of the place it was inlined at.
+    /// File index of the place of inlining.
     pub file: Spanned<u64>,
-    /// Line of that place.
+    /// Line of the place of inlining.
     pub line: Spanned<u64>,
-    /// Column of that place.
+    /// Column of the place of inlining.
     pub column: Spanned<u64>,
 }
 
@@ -445,7 +447,7 @@ pub struct Section {
     pub span: Span,
     /// The section's name, with its dots.
     pub name: Span,
-    /// What it holds.
+    /// Its contents.
     pub lines: Vec<SectionLine>,
 }
 
@@ -479,16 +481,16 @@ pub struct Pragma {
 pub struct Block {
     /// With its braces.
     pub span: Span,
-    /// What stands in it, in order.
+    /// Its statements, in order.
     pub statements: Vec<Statement>,
 }
 
-/// What can stand in a body.
+/// A statement.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Statement {
     /// `{ … }`
     Block(Block),
-    /// `name:` before anything but the three directives that are named by a label.
+    /// `name:`, unless it names one of the three directives below.
     Label(Name),
     /// A declaration of variables.
     Variable(Box<Variable>),
@@ -504,12 +506,12 @@ pub enum Statement {
     CallTargets(CallTargets),
     /// `name: .branchtargets L1, L2;`
     BranchTargets(BranchTargets),
-    /// What could not be read; a diagnostic says why.
+    /// A syntax error; it has a diagnostic.
     Error(Span),
 }
 
 impl Statement {
-    /// Where it stands.
+    /// Its place.
     pub fn span(&self) -> Span {
         match self {
             Statement::Block(s) => s.span,
@@ -609,7 +611,7 @@ pub struct Guard {
     pub name: Reference,
 }
 
-/// A name in an operand, perhaps with what selects a part of it: `%tid.x`, `v.r`, `%r1.b0`, `%r1.b3210`.
+/// A name in an operand, with an optional component or selector: `%tid.x`, `v.r`, `%r1.b0`, `%r1.b3210`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reference {
     /// Name and suffix.
@@ -623,13 +625,13 @@ pub struct Reference {
 /// One operand.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Operand {
-    /// Where it stands.
+    /// Its place.
     pub span: Span,
-    /// What it is.
+    /// Its kind.
     pub kind: OperandKind,
 }
 
-/// What an operand is.
+/// The kind of an operand.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OperandKind {
     /// `_`
@@ -652,26 +654,26 @@ pub enum OperandKind {
     Indexed {
         /// The array.
         array: Name,
-        /// What stands in the brackets.
+        /// The contents of the brackets.
         index: Box<Address>,
     },
     /// `d|p`: each a name or a sink.
     Pair(Box<Operand>, Box<Operand>),
     /// `(a, b)`, in a `call`.
     Parameters(Vec<Operand>),
-    /// What could not be read; a diagnostic says why.
+    /// A syntax error; it has a diagnostic.
     Error,
 }
 
 /// A sum of a name and a constant expression, each optional but not both.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Address {
-    /// What stands between the brackets.
+    /// The text between the brackets.
     pub span: Span,
     /// A register or variable.
     pub base: Option<Reference>,
-    /// What is added: for `[r-4]` it is `-4`.
+    /// The offset: `-4` for `[r-4]`.
     pub offset: Option<Box<Expr>>,
-    /// `.unified` behind the brackets: the memory is unified (PTX 8.0).
+    /// `.unified` after the brackets: the memory is unified (PTX 8.0).
     pub unified: Option<Span>,
 }

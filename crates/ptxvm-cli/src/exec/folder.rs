@@ -1,7 +1,9 @@
-//! The folder of one run: our libraries under the names that programs ask for, stand-ins for tools, and empty caches.
+//! The folder of one run: our libraries under the names that programs use, stand-ins for tools, and empty
+//! caches.
 //!
-//! Invariants: it is removed when its value is dropped, unless it is to stay ([`Folder::keep`]); it is this user's alone. A run that is killed leaves its folder behind, and a later
-//! run removes it: the folder is locked as long as its run lives.
+//! Invariants: the folder is removed when its value is dropped, unless it is kept ([`Folder::keep`]). Only
+//! this user can access it. A killed run leaves its folder behind, and a later run removes it: the folder is
+//! locked while its run lives.
 
 use super::shim;
 use crate::UsageError;
@@ -12,8 +14,9 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The names under which programs look for the driver, and for what else stands in the same file: `ptx_run`, and a linker with nvJitLink's interface.
-/// Who has loaded the driver and asks the loader whether it has nvJitLink already is told yes, as it is the same file.
+/// The names under which programs load the driver, and the other interfaces in the same file: `ptx_run`, and
+/// a linker with nvJitLink's interface. A program that has loaded the driver and asks the loader whether
+/// nvJitLink is loaded gets a positive answer, because it is the same file.
 const DRIVER_NAMES: &[&str] = &[
     "libcuda.so.1",
     "libcuda.so",
@@ -22,7 +25,7 @@ const DRIVER_NAMES: &[&str] = &[
     "libnvJitLink.so.13",
     "libnvJitLink.so",
 ];
-/// Libraries over the driver: the file that cargo builds, and its names.
+/// Libraries over the driver: cargo's file, and its names.
 const LIBRARIES: &[(&str, &[&str])] = &[(
     "libptxvm_cublas.so",
     &[
@@ -34,37 +37,38 @@ const LIBRARIES: &[(&str, &[&str])] = &[(
         "libcublasLt.so",
     ],
 )];
-/// Libraries whose users want symbols in the version of the library's name: the file that cargo builds, the name under which programs are linked
-/// with it, and those under which they look for it.
+/// Libraries whose users require versioned symbols: cargo's file, the name with which programs are linked,
+/// and the names under which they load it.
 const VERSIONED: &[(&str, &str, &[&str])] = &[
     ("libptxvm_cudart.so", "libcudart.so", &["libcudart.so.12", "libcudart.so.13"]),
     ("libptxvm_nvrtc.so", "libnvrtc.so", &["libnvrtc.so.12", "libnvrtc.so.13"]),
 ];
-/// The library that redirects a runtime inside a program to ours, which it finds beside itself.
+/// The library that redirects a runtime inside of a program to ours, which it finds in its own folder.
 const PRELOAD: &str = "libptxvm_preload.so";
 /// Programs that libraries of clients call.
 const TOOLS: &[&str] = &["ptxas", "ptxas-blackwell", "fatbinary"];
 
-/// What its name begins with.
+/// The prefix of the folder's name.
 const PREFIX: &str = "ptxvm-exec-";
-/// Folders of runs that were killed are removed when they are older than this: programs that such runs started may still use them.
+/// Folders of killed runs are removed only when they are older than this, because programs of such runs may
+/// still use them.
 const OLD: Duration = Duration::from_secs(24 * 3600);
-/// The most names among which such folders are looked for.
+/// The most entries that are searched for such folders.
 const NAMES: usize = 4096;
 
 /// The folder.
 pub(crate) struct Folder {
     path: PathBuf,
-    /// Where our libraries are.
+    /// The location of our libraries.
     libraries: PathBuf,
-    /// Whether it is left behind.
+    /// Whether it is kept.
     stays: bool,
-    /// Held as long as the run lives.
+    /// Held while the run lives.
     _lock: File,
 }
 
 impl Folder {
-    /// Makes it. `chosen` is where our libraries are; without it they are looked for beside the program.
+    /// Creates it. `chosen` is the location of our libraries; by default they are next to the program.
     pub(crate) fn make(chosen: Option<&Path>) -> Result<Self, UsageError> {
         let libraries = libraries(chosen)?;
         let program = std::env::current_exe()?;
@@ -103,31 +107,31 @@ impl Folder {
         Ok(folder)
     }
 
-    /// A new folder for temporary files that only this user can read, under a name that others cannot tell before.
+    /// A new temporary folder that only this user can read, with an unpredictable name.
     fn fresh(base: &Path) -> Result<Self, UsageError> {
         let path = base.join(format!("{PREFIX}{:016x}", RandomState::new().build_hasher().finish()));
         let fail = |error: std::io::Error| {
             format!("cannot make `{}`: {error}; TMPDIR names another place", path.display())
         };
-        // Fails where the name exists, as a link too.
+        // Fails if the name exists, even as a link.
         DirBuilder::new().mode(0o700).create(&path).map_err(fail)?;
         let lock = File::open(&path).map_err(fail)?;
-        // A file system without locks lets nobody else have it either.
+        // On a file system without locks no process can lock the folder.
         let _cannot_be_taken = lock.try_lock();
         Ok(Self { path, libraries: PathBuf::new(), stays: false, _lock: lock })
     }
 
-    /// A library under a name whose users want symbols of the version of that name.
+    /// A library under a name for which users require versioned symbols.
     fn versioned(&self, name: &str, library: &Path) -> std::io::Result<()> {
         let place = self.lib().join(name);
         match shim::library(name, library.as_os_str().as_encoded_bytes()) {
             Some(bytes) => std::fs::write(place, bytes),
-            // It works as well, and the loader says that it finds no versions.
+            // It works, but the loader prints that it finds no versions.
             None => symlink(library, place),
         }
     }
 
-    /// Leaves the folder behind when the program ends.
+    /// Keeps the folder after the program has ended.
     pub(crate) fn keep(mut self) {
         self.stays = true;
     }
@@ -137,8 +141,9 @@ impl Folder {
         self.path.join("lib")
     }
 
-    /// What `LD_PRELOAD` is to name, if we have it: the library itself, which outlives the run as programs may that it has started. Where
-    /// its path holds what separates the names there, its name, which the loader finds in our folder.
+    /// The value for `LD_PRELOAD`, if we have the library: its path, because it must outlive the run like
+    /// programs that the run has started. If the path contains a separator of that list, its name, which the
+    /// loader finds in our folder.
     pub(crate) fn preload(&self) -> Option<OsString> {
         let library = self.libraries.join(PRELOAD);
         let is_one_name = !library.as_os_str().as_encoded_bytes().iter().any(|byte| b" :\t\n".contains(byte));
@@ -155,7 +160,7 @@ impl Folder {
         self.path.join("bin")
     }
 
-    /// An empty folder for what a client keeps.
+    /// An empty folder for a client's cache.
     pub(crate) fn cache(&self, client: &str) -> PathBuf {
         self.path.join("cache").join(client)
     }
@@ -169,11 +174,11 @@ impl Drop for Folder {
     }
 }
 
-/// What cargo calls our driver.
+/// Cargo's name of our driver.
 const DRIVER: &str = "libptxvm_cuda.so";
 
-/// The folder with our libraries: the chosen one, that of the program (as cargo builds them), or `lib/ptxvm` or `lib` beside its folder (as they are
-/// installed).
+/// The folder with our libraries: the chosen one, that of the program (for cargo's builds), or `lib/ptxvm` or
+/// `lib` next to its folder (for installations).
 pub(crate) fn libraries(chosen: Option<&Path>) -> Result<PathBuf, UsageError> {
     let program = std::env::current_exe()?.canonicalize()?;
     let beside = program.parent().unwrap_or(Path::new("/"));
@@ -194,14 +199,14 @@ pub(crate) fn libraries(chosen: Option<&Path>) -> Result<PathBuf, UsageError> {
     }
 }
 
-/// The files of our libraries, as cargo builds them.
+/// The files of our libraries, with cargo's names.
 pub(crate) fn library_files() -> Vec<&'static str> {
     let plain = LIBRARIES.iter().map(|(file, _)| *file);
     let versioned = VERSIONED.iter().map(|(file, ..)| *file);
     [DRIVER, PRELOAD].into_iter().chain(plain).chain(versioned).collect()
 }
 
-/// Removes this user's folders of runs that ended long ago without doing so.
+/// Removes this user's folders of killed runs.
 fn remove_old(base: &Path) {
     for entry in std::fs::read_dir(base).into_iter().flatten().take(NAMES).flatten() {
         if is_ours(&entry.file_name()) && is_abandoned(&entry.path()) {
@@ -238,7 +243,7 @@ mod tests {
         let (running, killed, fresh) = (make(1 << 20), make(1 << 20), make(60));
         let [killed, fresh] = [killed, fresh].map(|folder| {
             let path = folder.path.clone();
-            // What the end of a process does.
+            // As at the end of a process.
             folder._lock.unlock().unwrap();
             std::mem::forget(folder);
             path

@@ -1,16 +1,17 @@
-//! Libraries that only say which versions of symbols they have, and name the library that has the symbols.
+//! Writes libraries that only declare symbol versions, and depend on the library with the symbols.
 //!
-//! Programs that were linked with NVIDIA's runtime want its symbols in versions (`cudaMalloc@libcudart.so.13`). The loader asks the library of
-//! that name whether it knows the version, and takes the symbol from any library without versions. Ours has none, as it stands for runtimes
-//! of several versions; what is written here says yes in its place, without a symbol of its own.
+//! Programs that were linked with NVIDIA's runtime require versioned symbols (`cudaMalloc@libcudart.so.13`).
+//! The loader checks that the library of that name declares the version, and accepts the symbol from any
+//! library without versions. Ours has none, because it implements several versions of the runtime. The
+//! generated library declares the version and has no symbols.
 //!
-//! Invariant: the file is a shared library as the loader needs it: no sections, no code.
+//! Invariant: the file is a minimal shared library: no sections, no code.
 
-/// Addresses are offsets into the file, which is one loaded part.
+/// Addresses are offsets into the file, which is one loaded segment.
 const HEADER: u64 = 64;
 const SEGMENT: u64 = 56;
 const SEGMENTS: u64 = 3;
-/// The table of symbols holds the one that stands for none.
+/// The symbol table contains only the null symbol.
 const SYMBOL: u64 = 24;
 
 /// `DT_...`
@@ -27,7 +28,7 @@ mod tag {
     pub(super) const VERDEFNUM: u64 = 0x6fff_fffd;
 }
 
-/// The number of the processor in such files, where this is known.
+/// The ELF number of this processor, if it is supported.
 fn machine() -> Option<u16> {
     if cfg!(target_arch = "x86_64") {
         Some(62)
@@ -38,11 +39,11 @@ fn machine() -> Option<u16> {
     }
 }
 
-/// The library of that name, which has symbols of the version of its name and takes them from the library at the path. `None` on
-/// processors that are not known here.
+/// A library named `name` that declares the symbol version of its name and depends on the library at `path`.
+/// `None` on unsupported processors.
 pub(crate) fn library(name: &str, path: &[u8]) -> Option<Vec<u8>> {
     let machine = machine()?;
-    // Texts: at 0 the empty one.
+    // Strings: at 0 the empty one.
     let texts = [b"\0", name.as_bytes(), b"\0", path, b"\0"].concat();
     let (name_at, path_at) = (1, 2 + name.len() as u64);
     let segments = HEADER;
@@ -71,7 +72,7 @@ pub(crate) fn library(name: &str, path: &[u8]) -> Option<Vec<u8>> {
     segment(&mut file, 2, dynamic, strings - dynamic, 8);
     // The stack is not executable.
     segment(&mut file, 0x6474_e551, 0, 0, 16);
-    // One bucket, one symbol, and neither leads to another.
+    // A hash table with one bucket and one symbol, both empty.
     words(&mut file, &[1, 1, 0, 0]);
     file.resize(definitions as usize, 0);
     let hash = hash_of(name);
@@ -95,7 +96,7 @@ fn header(machine: u16) -> Vec<u8> {
     file
 }
 
-/// A part of the file: readable and writable, as the loader may keep notes in it.
+/// A segment: readable and writable, because the loader may write to it.
 fn segment(file: &mut Vec<u8>, kind: u32, start: u64, bytes: u64, align: u64) {
     words(file, &[kind, 4 | 2]);
     longs(file, &[start, start, start, bytes, bytes, align]);

@@ -1,17 +1,18 @@
-//! Stand-ins for tools that libraries of clients call: the program under another name.
+//! Stand-ins for tools that libraries of clients call: this program under another name.
 //!
-//! `ptxas` checks PTX and hands it on as it is: what a client takes for machine code is then text, which our driver takes. `fatbinary` puts PTX
-//! into a container.
+//! `ptxas` checks PTX and writes it unchanged: the client treats the text as machine code, and our driver
+//! accepts it. `fatbinary` packs PTX into a container.
 //!
-//! Invariant: they answer the options that they know and ignore those that only concern machine code. What they do not do: none writes machine code.
+//! Invariant: known options are handled, and options about machine code are ignored. No tool writes machine
+//! code.
 
 use crate::{Exit, UsageError};
 use std::ffi::OsString;
 
-/// A tool: takes its arguments.
+/// A tool, called with its arguments.
 type Tool = fn(&[String]) -> Result<Exit, UsageError>;
 
-/// The tool as which this program was called, if it was.
+/// The tool under whose name this program was started, if any.
 pub(crate) fn called_as(program: Option<&OsString>) -> Option<Tool> {
     let name = std::path::Path::new(program?).file_name()?.to_str()?;
     match name {
@@ -21,7 +22,7 @@ pub(crate) fn called_as(program: Option<&OsString>) -> Option<Tool> {
     }
 }
 
-/// Which version of CUDA the tools say they are of: the one of the driver. Clients choose the version of PTX by it.
+/// The CUDA version that the tools report: that of the driver. Clients choose the PTX version by it.
 fn release() -> (u32, u32) {
     let text = std::env::var("PTXVM_DRIVER_VERSION").unwrap_or_default();
     let read = |text: &str| match text.split_once('.') {
@@ -34,7 +35,7 @@ fn release() -> (u32, u32) {
     read(&text).unwrap_or((12, 9))
 }
 
-/// Prints the version in the form that clients look for.
+/// Prints the version in the format that clients expect.
 fn version(tool: &str) -> Result<Exit, UsageError> {
     let (major, minor) = release();
     crate::print_out(&format!(

@@ -1,16 +1,18 @@
 //! The header of a `.npy` file: a dictionary with the keys `descr`, `fortran_order` and `shape`, as numpy writes it.
 //!
-//! Invariants: reading takes one pass over at most [`MAX_HEADER`] bytes, without recursion; what is not understood is refused. Element
-//! types are texts here; which of them are taken is decided by the caller. Structured types (a list in `descr`) are refused.
+//! Invariants: reading takes one pass over at most [`MAX_HEADER`] bytes, without recursion; unknown syntax is
+//! refused. Element types are texts here, and the caller validates them. Structured types (a list in `descr`)
+//! are refused.
 
 use std::io::Read;
 
-/// Longest header in bytes: all that version 1 of the format can say. Longer ones describe structured types.
+/// The longest header in bytes: the maximum of version 1 of the format. Longer ones describe structured
+/// types.
 const MAX_HEADER: usize = 65_535;
 /// Most axes of an array, as in numpy.
 pub(super) const MAX_AXES: usize = 64;
 
-/// What a header says.
+/// The contents of a header.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Header {
     /// numpy's type string.
@@ -22,7 +24,7 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// Reads a header, and nothing of what stands behind it.
+    /// Reads a header, and no bytes after it.
     pub(super) fn read(reader: &mut impl Read) -> Result<Self, String> {
         let mut start = [0; 8];
         reader.read_exact(&mut start).map_err(|_| "not a .npy file".to_owned())?;
@@ -67,7 +69,7 @@ impl Header {
     }
 }
 
-/// What is left of the text.
+/// The rest of the text.
 struct Scanner<'t> {
     rest: &'t str,
 }
@@ -123,12 +125,12 @@ impl<'t> Scanner<'t> {
             return Ok(());
         }
         Err(match self.rest.chars().next() {
-            Some(found) => format!("its header has `{}` where `{wanted}` is expected", found.escape_debug()),
-            None => format!("its header ends where `{wanted}` is expected"),
+            Some(found) => format!("its header: expected `{wanted}`, found `{}`", found.escape_debug()),
+            None => format!("its header: expected `{wanted}`, found the end"),
         })
     }
 
-    /// A text in quotes. None that is understood needs a backslash.
+    /// A text in quotes, without escapes.
     fn string(&mut self) -> Result<&'t str, String> {
         let quote = if self.eat('"') { '"' } else { '\'' };
         if quote == '\'' {
@@ -204,7 +206,8 @@ mod tests {
         assert_eq!(read(1, other_order), Ok(header(">i8", false, &[])));
     }
 
-    /// What numpy 2.4.6 writes for such arrays (`numpy.lib.format.write_array_header_1_0`), without the blanks that it adds.
+    /// The output of numpy 2.4.6 for such arrays (`numpy.lib.format.write_array_header_1_0`), without padding
+    /// blanks.
     #[test]
     fn headers_are_written_as_numpy_writes_them() {
         let ones = "1, ".repeat(MAX_AXES);
@@ -230,7 +233,7 @@ mod tests {
         }
     }
 
-    /// Lists in lists, 40 deep, once took longer than anybody waits.
+    /// Nested lists, 40 deep, once took exponential time.
     #[test]
     fn what_is_no_header_is_refused_at_once() {
         let with = |descr: &str, shape: &str| {

@@ -1,6 +1,7 @@
 //! The expressions that describe input files: strings, repetition, concatenation.
 //!
-//! Invariant: what an expression asks for is bounded before it is built, so that a slip of the pen in a case does not fill the machine.
+//! Invariant: the size of an expression is bounded before it is built, so that a mistake in a case does not
+//! fill the machine.
 
 /// The most that an expression may make, in bytes.
 const LIMIT: usize = 64 << 20;

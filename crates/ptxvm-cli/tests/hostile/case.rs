@@ -1,6 +1,6 @@
 //! Reads `tests/hostile/*.case`: templates, and the cases that fill them. The format is described in `tests/hostile/README.md`.
 //!
-//! Invariant: what is not understood is an error with its line; nothing in a case file is ignored.
+//! Invariant: unknown syntax is an error with its line; nothing in a case file is ignored.
 
 use crate::expect::Expect;
 use std::collections::BTreeMap;

@@ -1,6 +1,7 @@
-//! What must come of a case, and the comparison of that with what came.
+//! Expected results of a case, and their comparison with the actual results.
 //!
-//! Invariant: every field of an expectation is compared; a trap is compared between the engines in all its fields but times.
+//! Invariant: every field of an expectation is compared; a trap is compared between the engines in all its
+//! fields except times.
 
 use crate::process::Ended;
 use serde_json::Value;

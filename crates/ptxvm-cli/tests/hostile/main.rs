@@ -3,7 +3,7 @@
 //!
 //! `PTXVM_HOSTILE=WORD` runs only cases whose file or name contains the word; `PTXVM_HOSTILE_PROGRAM` names another program.
 //!
-//! Invariant: a case that is marked as open must fail, so that the mark goes when the defect goes.
+//! Invariant: a case that is marked as open must fail, so that the mark is removed together with the defect.
 
 mod bytes;
 mod case;

@@ -1,4 +1,4 @@
-//! Starts the program under limits of time, memory and output, and says how it ended.
+//! Starts the program under limits of time, memory and output, and reports how it ended.
 //!
 //! Invariant: the process is over and its pipes are read when [`run`] returns; no core file is written.
 

@@ -1,7 +1,8 @@
-//! Payloads of a container, unpacked.
+//! Decompresses payloads of a container.
 //!
-//! Invariant: no more memory is taken than the header says, and never more than [`limit`] allows, whatever the bytes
-//! say, so that work and memory are bounded by the size of the container. What it does not do: dictionaries, which containers do not use.
+//! Invariant: the memory used is at most what the header states and [`limit`] allows, for any input, so work
+//! and memory are bounded by the size of the container. Dictionaries are not supported, because containers do
+//! not use them.
 
 use super::{Malformed, Packing, UNPACKED_FREE, limit};
 use std::borrow::Cow;
@@ -17,7 +18,7 @@ pub(super) fn unpack(packing: Packing, payload: &[u8], unpacked: u64) -> Result<
 }
 
 fn lz4(payload: &[u8], unpacked: usize) -> Result<Vec<u8>, Malformed> {
-    // A byte of LZ4 stands for at most 255: a larger claim is a lie, and costs no memory.
+    // A byte of LZ4 expands to at most 255, so a larger size is refused before memory is allocated.
     if unpacked / 256 > payload.len() {
         return Err(Malformed("an LZ4 payload is too short for its size"));
     }
@@ -27,7 +28,7 @@ fn lz4(payload: &[u8], unpacked: usize) -> Result<Vec<u8>, Malformed> {
 
 fn zstd(payload: &[u8], unpacked: usize) -> Result<Vec<u8>, Malformed> {
     let damaged = Malformed("a zstd payload is damaged");
-    // A frame sets its window aside before its first byte: no more than the text may have anyhow.
+    // A frame allocates its window before its first byte, so the window is limited to the allowed size.
     let window = (unpacked as u64).max(UNPACKED_FREE);
     let decoder = ruzstd::decoding::StreamingDecoder::new_with_max_window_size(payload, window);
     let decoder = decoder.map_err(|_| damaged)?;

@@ -1,4 +1,5 @@
-//! A build without native code: every launch runs in the interpreter, and says why if it was asked for more.
+//! A build without native code: every launch runs in the interpreter, and reports this if native code was
+//! requested.
 
 use super::{Cpu, Engine, Listing, Ran};
 use crate::{CodeCache, Error, Launch};

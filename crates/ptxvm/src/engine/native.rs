@@ -1,17 +1,22 @@
-//! Native code for launches: which of them get it, when it is made, and what of it is kept for the next.
+//! Native code for launches: which launches use it, when it is compiled, and which code is kept.
 //!
-//! `auto` pays for code what the interpreter costs without it. A launch that would keep the interpreter far longer than making code takes waits for
-//! the code, but no longer than the interpreter would take at least. Any other begins in the interpreter, and so does one that has waited so long; once kernel and shape have cost a good part of what the code costs, it is
-//! made in the background, and the launch that runs then changes over at the next turn of a warp. So no launch takes much longer than with
-//! the better of both, and short programs never load LLVM.
+//! The engine `auto` uses a ski-rental policy: it compiles once the time in the interpreter reaches a part of
+//! the estimated compile time. A launch that would take the interpreter much longer than compilation waits
+//! for the code, but at most for the minimum time of the interpreter. Any other launch begins in the
+//! interpreter, and so does a launch that has waited long enough. When the launches of a kernel and CTA shape
+//! have cost enough, the code is compiled in the background, and the running launch switches to it at the
+//! next slice of a warp. So no launch takes much longer than with the better of both engines, and short
+//! programs never load LLVM.
 //!
-//! With one OS thread equal seeds give equal runs, of racy kernels too: there nothing is decided by time, but by instructions executed, and
-//! the launch makes the code itself.
+//! With one OS thread equal seeds give equal runs, even of racy kernels: decisions then depend on executed
+//! instructions instead of time, and the launch compiles the code itself.
 //!
-//! Code is always made on a thread of its own, because LLVM cannot be interrupted. A launch that waits for code stops waiting at its time
-//! limit, when it is cancelled and when the process ends. Code that the thread still makes is there for later launches.
+//! Code is always compiled on a separate thread, because LLVM cannot be interrupted. A launch that waits for
+//! code stops waiting at its time limit, when it is cancelled, and when the process ends. Code whose
+//! compilation continues is available to later launches.
 //!
-//! Invariant: results do not depend on what is chosen here. Neither the end of a device nor that of the process waits for code.
+//! Invariant: results do not depend on these decisions. Neither dropping a device nor ending the process
+//! waits for a compilation.
 
 use super::{Cpu, Engine, Listing, Ran, Source};
 use crate::{CodeCache, Error, Launch};
@@ -26,19 +31,21 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak, mpsc};
 use std::time::{Duration, Instant};
 
-/// Shapes of CTA that a kernel keeps code for. Chosen: programs use a few.
+/// The most CTA shapes per kernel for which code is kept. Chosen: programs use a few.
 const SHAPES: usize = 16;
-/// Nanoseconds that a lane's instruction takes the interpreter, about. Measured on one core of a shared Zen 5: 2.5 to 16.
+/// Estimated nanoseconds per lane instruction in the interpreter. Measured on one core of a shared Zen 5: 2.5
+/// to 16.
 const NS_A_STEP: u64 = 4;
-/// What making code takes, about: to begin with, and for each instruction. Measured: 8 ms for the first kernel of a process, of which LLVM's
+/// Estimated compile time: a constant, and a part per instruction. Measured: 8 ms for the first kernel of a
+/// process, including loading LLVM, and 20 to 60 microseconds per instruction.
 /// loading is a part, and 20 to 60 microseconds an instruction.
 const TO_BEGIN: Duration = Duration::from_millis(8);
 const FOR_EACH: Duration = Duration::from_micros(40);
-/// What looking for code on disk is worth: it takes some tenths of a millisecond.
+/// The cost above which the cache on disk is queried, which takes some tenths of a millisecond.
 const TO_LOOK: Duration = Duration::from_millis(1);
-/// How often a launch that waits for code looks whether it is to stop, or whether code that an earlier one gave up is there.
+/// Interval at which a waiting launch checks whether it must stop, or whether abandoned code is ready.
 const LOOKS: Duration = Duration::from_millis(5);
-/// A launch that would take the interpreter so many times as long as making code waits for it.
+/// A launch waits for code if the interpreter would take this many times the compile time.
 const WAITS: u32 = 2;
 
 /// The compiler of a device.
@@ -49,11 +56,11 @@ pub(crate) struct Jit {
 struct Shared {
     compiler: Compiler,
     queue: Mutex<Queue>,
-    /// How many threads the machine runs at once. Asking the system takes longer than a small launch.
+    /// The number of hardware threads. Querying the system takes longer than a small launch.
     cores: u64,
 }
 
-/// What is to be made in the background, one after another.
+/// The queue of background compilations.
 #[derive(Default)]
 struct Queue {
     tasks: VecDeque<Task>,
@@ -65,29 +72,29 @@ struct Task {
     slot: Arc<Slot>,
 }
 
-/// The native code of a kernel, by the shape of its CTAs; what was used last stands last.
+/// The native code of a kernel by CTA shape, most recently used last.
 #[derive(Default)]
 pub(crate) struct Natives {
     by_shape: Mutex<Vec<Arc<Slot>>>,
 }
 
-/// Native code of a kernel for a shape of CTA, or what is known before there is any.
+/// Native code of a kernel for a CTA shape, or the state before there is any.
 struct Slot {
     shape: [u32; 3],
     made: OnceLock<Made>,
-    /// Whether it was looked for.
+    /// Whether the caches were queried.
     looked: AtomicBool,
-    /// Whether it is being made.
+    /// Whether it is being compiled.
     begun: AtomicBool,
-    /// Held by the thread that makes it for a launch, which may have been stopped since.
+    /// Held by the thread that compiles it for a launch, which may have been stopped since.
     maker: Mutex<Weak<()>>,
-    /// Nanoseconds that launches have spent without it.
+    /// Nanoseconds of launches without it.
     spent: AtomicU64,
-    /// Instructions of lanes that launches have executed without it.
+    /// Lane instructions of launches without it.
     steps: AtomicU64,
 }
 
-/// How making code ended.
+/// The result of a compilation.
 enum Made {
     Code {
         code: Arc<Compiled>,
@@ -110,16 +117,18 @@ pub(super) fn compiler() -> Result<super::Compiler, String> {
     })
 }
 
-/// A processor that native code is generated for, which need not be this machine's.
+/// A processor for which native code is generated; it need not be this machine's.
 ///
-/// As text: a level (`avx512`, `avx2`, `baseline`) or `native`, then after commas `tuning=NAME`, `+FEATURE`, `-FEATURE` and single values of
-/// the tuning; `avx512,tuning=zen4`, say. A level alone is any processor of it; a tuning brings the features of its micro-architecture; `native`
-/// is the processor of this machine. The text determines the code.
+/// As text: a level (`avx512`, `avx2`, `baseline`) or `native`, followed by `tuning=NAME`, `+FEATURE`,
+/// `-FEATURE` and single values of the tuning, separated by commas; for example `avx512,tuning=zen4`. A level
+/// alone is any processor of this level. A tuning adds the features of its micro-architecture. `native` is
+/// the processor of this machine. The text determines the code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target(ptx_jit::Target);
 
 impl From<Cpu> for Target {
-    /// This machine's processor, held to that level; of a level that it lacks, any processor.
+    /// This machine's processor, restricted to that level; if the machine lacks the level, any processor that
+    /// has it.
     fn from(cpu: Cpu) -> Self {
         Self(ptx_jit::Target::host_at(match cpu {
             Cpu::Avx512 => ptx_jit::Level::Avx512,
@@ -144,7 +153,7 @@ impl std::fmt::Display for Target {
 }
 
 impl Target {
-    /// The instructions that this machine lacks to execute code for the target; `None`: it lacks none.
+    /// The instructions that this machine lacks to execute code for the target; `None` if it has all.
     pub fn missing_here(self) -> Option<&'static str> {
         self.0.missing_here()
     }
@@ -190,16 +199,16 @@ impl Slot {
             ptx_jit::Source::Memory => Source::Memory,
             ptx_jit::Source::Disk => Source::Disk,
         };
-        // Whoever came first has made the same.
+        // Another thread may have been faster, with an equal result.
         let _ = self.made.set(Made::Code { code, source, took, told: AtomicBool::new(false) });
     }
 
-    /// What launches have spent without it, by what they executed.
+    /// The time of launches without it, estimated from the executed instructions.
     fn estimate(&self) -> Duration {
         Duration::from_nanos(self.steps.load(Ordering::Relaxed).saturating_mul(NS_A_STEP))
     }
 
-    /// Looks for code that had been made before.
+    /// Queries the caches for code.
     fn look(&self, compiler: &Compiler, kernel: &Kernel) {
         if !self.looked.swap(true, Ordering::Relaxed)
             && let Some(found) = compiler.find(kernel, self.shape)
@@ -218,7 +227,7 @@ impl Slot {
         }
     }
 
-    /// Says in a report what is known of the code.
+    /// Adds the state of the code to a report.
     fn tell(&self, compiler: &Compiler, ran: &mut Ran) {
         ran.refused_folder = compiler.refused_folder();
         match self.made.get() {
@@ -237,7 +246,7 @@ impl Slot {
     }
 }
 
-/// When a launch is to stop.
+/// The stop conditions of a launch.
 #[derive(Clone)]
 struct Until {
     deadline: Option<Instant>,
@@ -250,7 +259,7 @@ impl Until {
         Self { deadline, cancel: config.cancel.clone() }
     }
 
-    /// How long the launch may wait; `None`: it is to stop now.
+    /// How long the launch may wait; `None`: it must stop now.
     fn wait(&self) -> Option<Duration> {
         if ptx_jit::is_ending() || self.cancel.as_ref().is_some_and(|cancel| cancel.load(Ordering::Relaxed)) {
             return None;
@@ -259,7 +268,7 @@ impl Until {
         (!left.is_zero()).then_some(left.min(LOOKS))
     }
 
-    /// The launch with what is left of its time.
+    /// The launch with its remaining time.
     fn rest<'a>(&self, config: &'a LaunchConfig) -> Cow<'a, LaunchConfig> {
         let Some(deadline) = self.deadline else { return Cow::Borrowed(config) };
         let left = deadline.saturating_duration_since(Instant::now());
@@ -269,20 +278,20 @@ impl Until {
 
 /// A launch that began without native code.
 struct Waiting {
-    /// When it is to stop.
+    /// Its stop conditions.
     until: Until,
     shared: Arc<Shared>,
     kernel: Arc<Kernel>,
     slot: Arc<Slot>,
     start: Instant,
-    /// What making the code takes, about.
+    /// The estimated compile time.
     cost: Duration,
-    /// Whether one OS thread runs it all.
+    /// Whether a single OS thread runs it.
     alone: bool,
 }
 
 impl Waiting {
-    /// Has code made in the background, if the time has come for it.
+    /// Starts a compilation in the background, if it is worthwhile by now.
     fn consider(&self) {
         let spent = Duration::from_nanos(self.slot.spent.load(Ordering::Relaxed)) + self.start.elapsed();
         if spent > self.cost / 2 && !self.slot.begun.swap(true, Ordering::Relaxed) {
@@ -316,8 +325,8 @@ impl Supply for Waiting {
 }
 
 impl Shared {
-    /// Makes the code for a launch, unless that must stop before. A launch that has waited as long as it may goes on without; the code is made all
-    /// the same.
+    /// Compiles the code for a launch, unless the launch must stop first. A launch that has waited long
+    /// enough continues without; the compilation continues.
     fn make(
         self: &Arc<Self>,
         kernel: &Arc<Kernel>,
@@ -362,7 +371,7 @@ impl Shared {
         }
     }
 
-    /// Has a thread make the code, after what others wait for.
+    /// Queues a compilation for a thread.
     fn begin(self: &Arc<Self>, task: Task) {
         let mut queue = self.queue();
         queue.tasks.push_back(task);
@@ -382,7 +391,7 @@ impl Shared {
                 task
             };
             let Some(Task { kernel, slot }) = task else { return };
-            // Nobody wants what only this task holds.
+            // The code is not needed if only this task refers to it.
             if Arc::strong_count(&slot) > 1 {
                 slot.make(&self.compiler, &kernel, Source::Background);
             }
@@ -395,7 +404,7 @@ impl Shared {
 }
 
 impl Drop for Jit {
-    /// Nothing is made any more but what is being made.
+    /// Cancels queued compilations; a running one continues.
     fn drop(&mut self) {
         self.shared.queue().tasks.clear();
     }
@@ -419,7 +428,7 @@ impl Jit {
         Self { shared: Arc::new(Shared { compiler, queue: Mutex::default(), cores }) }
     }
 
-    /// Launches a kernel in the engine that it wants.
+    /// Launches a kernel in the requested engine.
     pub(crate) fn launch(
         &self,
         kernel: &Arc<Kernel>,
@@ -440,7 +449,7 @@ impl Jit {
         let threads = launch.threads.map_or(self.shared.cores, u64::from).max(1);
         let alone = threads == 1;
         if slot.made.get().is_none() {
-            // What the interpreter takes at least, if every instruction is executed once.
+            // The minimum cost in the interpreter: every instruction is executed once.
             let all = launch.grid.iter().chain(&launch.block).map(|n| u64::from(*n));
             let steps = all.fold(instructions as u64, u64::saturating_mul);
             let least = Duration::from_nanos(steps.saturating_mul(NS_A_STEP) / threads);
@@ -449,7 +458,7 @@ impl Jit {
                 false => least > cost * WAITS,
             };
             if launch.engine == Engine::Jit || pays {
-                // Code of some kernels takes a thousand times as long as such an estimate.
+                // Compiling some kernels takes a thousand times this estimate.
                 let by_clock = launch.engine == Engine::Auto && !alone;
                 self.shared.make(kernel, &slot, &until, by_clock.then_some(least));
             } else if !alone && least + slot.estimate() > TO_LOOK {

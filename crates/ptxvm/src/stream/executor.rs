@@ -1,11 +1,12 @@
-//! Runs the operations of streams: each stream's in order, those of several streams at once.
+//! Executes the operations of streams: those of one stream in order, those of different streams concurrently.
 //!
-//! An operation is a task, a wait for a place in another stream, or a stamp that notes the time. Tasks run on threads that come when there is
-//! work and go when there is none, or on a thread that waits for them.
+//! An operation is a task, a wait for a position of another stream, or a time stamp. Tasks run on threads of
+//! a pool that grows and shrinks with the work, or on a thread that waits for them.
 //!
-//! Invariants: the operations of a stream are counted from 1 and are done in that order; no thread sleeps in an operation that waits for
-//! another stream; a thread of the pool is free for each stream whose next operation is ready, so that a task that waits for the host, or for a task
-//! of another stream, holds up only its own stream.
+//! Invariants: the operations of a stream are numbered from 1 and complete in that order. No thread blocks in
+//! an operation that waits for another stream. A thread of the pool is available for each stream whose next
+//! operation is ready, so a task that waits for the host, or for a task of another stream, delays only its
+//! own stream.
 
 use std::any::Any;
 use std::collections::{HashMap, VecDeque};
@@ -13,27 +14,28 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a thread of the pool stays without work. Chosen.
+/// How long a thread of the pool stays idle before it ends. Chosen.
 const LINGER: Duration = Duration::from_secs(5);
 
-/// How a stream is ordered with the others of its group.
+/// The order between a stream and the others of its group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamKind {
-    /// With the blocking ones: an operation begins after all that was submitted to them before, and theirs that come later after it.
+    /// Ordered with blocking streams: an operation begins after all earlier operations of blocking streams,
+    /// and before all later ones.
     Legacy,
-    /// With the legacy one.
+    /// Ordered with the legacy stream.
     Blocking,
-    /// With none.
+    /// Not ordered with other streams.
     Independent,
 }
 
-/// Work that a thread can take.
+/// Work for a thread.
 type Task = Box<dyn FnOnce() + Send>;
 
 /// An operation.
 enum Op {
     Task(Task),
-    /// A task that the thread that submitted it runs itself.
+    /// A task that the submitting thread runs itself.
     Host,
     Wait(u64, u64),
     Stamp(Arc<OnceLock<Instant>>),
@@ -44,32 +46,32 @@ struct Lane {
     group: u64,
     kind: StreamKind,
     ops: VecDeque<Op>,
-    /// How many operations were submitted, and are done.
+    /// The numbers of submitted and completed operations.
     submitted: u64,
     done: u64,
-    /// A task of it runs.
+    /// Whether one of its tasks runs.
     running: bool,
-    /// It is in `ready`.
+    /// Whether it is in `ready`.
     ready: bool,
-    /// It is in the list of a stream that it waits for.
+    /// Whether it is in the list of waiters of another stream.
     parked: bool,
-    /// Streams that wait until so many operations are done.
+    /// Streams that wait until this many operations are complete.
     waiters: Vec<(u64, u64)>,
-    /// Nobody submits any more.
+    /// Whether no more operations can be submitted.
     dropped: bool,
 }
 
 #[derive(Default)]
 struct State {
     lanes: HashMap<u64, Lane>,
-    /// By group, its streams.
+    /// The streams of each group.
     groups: HashMap<u64, Vec<u64>>,
     next: u64,
-    /// Streams with a task at their head.
+    /// Streams whose first operation is a task.
     ready: VecDeque<u64>,
-    /// Threads of the pool that wait for work.
+    /// Idle threads of the pool.
     idle: usize,
-    /// Threads outside that wait for an operation.
+    /// Threads outside of the pool that wait for an operation.
     watchers: usize,
 }
 
@@ -93,7 +95,7 @@ impl State {
         lane.submitted
     }
 
-    /// Makes what is submitted next to a stream wait for what its kind says.
+    /// Adds the waits that the kinds of streams require before the next submission.
     fn order(&mut self, id: u64) {
         let Some(lane) = self.lanes.get(&id) else { return };
         let from = match lane.kind {
@@ -110,7 +112,8 @@ impl State {
         }
     }
 
-    /// Does what can be done without a thread, for streams and those that wait for them. Returns how many streams have become ready.
+    /// Advances streams as far as possible without running tasks, including streams that wait for them.
+    /// Returns how many have become ready.
     fn advance(&mut self, mut todo: Vec<u64>) -> usize {
         let mut woken = 0;
         while let Some(id) = todo.pop() {
@@ -139,7 +142,7 @@ impl State {
                     }
                 }
                 Some(Op::Stamp(at)) => {
-                    // A stamp that was given a time already keeps it.
+                    // A stamp that has a time keeps it.
                     let _kept = at.set(Instant::now());
                     todo.extend(self.finish(id));
                     todo.push(id);
@@ -159,7 +162,7 @@ impl State {
         woken
     }
 
-    /// The first operation of a stream is done. Returns the streams that waited for it.
+    /// Completes the first operation of a stream. Returns the streams that waited for it.
     fn finish(&mut self, id: u64) -> Vec<u64> {
         let Some(lane) = self.lanes.get_mut(&id) else { return Vec::new() };
         if !lane.running {
@@ -180,7 +183,7 @@ impl State {
         free
     }
 
-    /// Takes the task at the head of a stream to run it.
+    /// Removes the first task of a stream, to run it.
     fn take(&mut self, id: u64) -> Option<Task> {
         let lane = self.lanes.get_mut(&id)?;
         if lane.running || !matches!(lane.ops.front(), Some(Op::Task(_))) {
@@ -191,9 +194,9 @@ impl State {
         Some(task)
     }
 
-    /// The task that must run next for a stream to go on.
+    /// The next task that must run for a stream to advance.
     fn next_for(&mut self, mut id: u64) -> Option<(u64, Task)> {
-        // Streams may wait for each other in a circle only through a mistake of the caller, who then waits for ever.
+        // Streams wait for each other in a circle only by a mistake of the caller; the wait is then endless.
         for _ in 0..self.lanes.len() {
             let lane = self.lanes.get(&id)?;
             match lane.ops.front() {
@@ -205,7 +208,7 @@ impl State {
         None
     }
 
-    /// Removes a stream. What waited for it finds it gone, which counts as done.
+    /// Removes a stream. Waits for it count as complete.
     fn forget(&mut self, id: u64) {
         if let Some(lane) = self.lanes.remove(&id)
             && let Some(group) = self.groups.get_mut(&lane.group)
@@ -220,11 +223,11 @@ impl State {
 
 impl Executor {
     fn state(&self) -> MutexGuard<'_, State> {
-        // Tasks run outside of the lock, and nothing inside it panics.
+        // Tasks run without the lock, and code with the lock does not panic.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A number that no group or stream has.
+    /// An unused number for a group or stream.
     pub(crate) fn number(&self) -> u64 {
         let mut state = self.state();
         state.next += 1;
@@ -252,7 +255,7 @@ impl Executor {
         id
     }
 
-    /// The stream takes no more operations, and goes when its last one is done.
+    /// Closes a stream: it is removed after its last operation.
     pub(crate) fn close(self: &Arc<Self>, id: u64) {
         let mut state = self.state();
         if let Some(lane) = state.lanes.get_mut(&id) {
@@ -261,7 +264,7 @@ impl Executor {
         self.settle(state, vec![id], 0);
     }
 
-    /// Appends an operation. Returns its count in the stream.
+    /// Appends an operation, and returns its number.
     fn submit(self: &Arc<Self>, id: u64, op: Op) -> u64 {
         let mut state = self.state();
         state.order(id);
@@ -275,34 +278,34 @@ impl Executor {
         self.submit(id, Op::Task(Box::new(task)))
     }
 
-    /// Appends a note of the time.
+    /// Appends a time stamp.
     pub(crate) fn stamp(self: &Arc<Self>, id: u64, at: Arc<OnceLock<Instant>>) -> u64 {
         self.submit(id, Op::Stamp(at))
     }
 
-    /// What is submitted next to a stream waits until another has done so many operations.
+    /// Makes later operations of a stream wait until another stream has completed this many operations.
     pub(crate) fn wait_for(self: &Arc<Self>, id: u64, other: u64, count: u64) {
         if other != id && !self.is_done(other, count) {
             self.submit(id, Op::Wait(other, count));
         }
     }
 
-    /// Whether a stream has done so many operations.
+    /// Whether a stream has completed this many operations.
     pub(crate) fn is_done(&self, id: u64, count: u64) -> bool {
         self.state().is_done(id, count)
     }
 
-    /// How many operations a stream has been given.
+    /// The number of operations submitted to a stream.
     pub(crate) fn submitted(&self, id: u64) -> u64 {
         self.state().lanes.get(&id).map_or(0, |lane| lane.submitted)
     }
 
-    /// Waits until a stream has done so many operations, and helps.
+    /// Waits until a stream has completed this many operations, and runs tasks meanwhile.
     pub(crate) fn wait(self: &Arc<Self>, id: u64, count: u64) {
         drop(self.wait_until(id, |state| state.is_done(id, count)));
     }
 
-    /// Waits for everything that streams of a group were given; without a group, all streams.
+    /// Waits for all submitted operations of a group's streams; without a group, of all streams.
     pub(crate) fn wait_group(self: &Arc<Self>, group: Option<u64>) {
         let lanes = {
             let state = self.state();
@@ -317,7 +320,7 @@ impl Executor {
         }
     }
 
-    /// Runs a task while no stream does anything: waits until all are done, and lets none begin meanwhile.
+    /// Runs a task while no stream is active: waits for all, and starts none meanwhile.
     pub(crate) fn run_alone<R>(self: &Arc<Self>, task: impl FnOnce() -> R) -> R {
         loop {
             self.wait_group(None);
@@ -330,7 +333,7 @@ impl Executor {
         }
     }
 
-    /// Runs a task on this thread when its turn in the stream has come.
+    /// Runs a task on this thread, in the order of the stream.
     pub(crate) fn run_here<R>(self: &Arc<Self>, id: u64, task: impl FnOnce() -> R) -> R {
         let mut state = self.state();
         state.order(id);
@@ -352,7 +355,7 @@ impl Executor {
         result.unwrap_or_else(|panic| resume_unwind(panic))
     }
 
-    /// Waits until something holds, and meanwhile runs what a stream waits for.
+    /// Waits for a condition, and meanwhile runs the tasks on which the stream depends.
     fn wait_until(self: &Arc<Self>, id: u64, holds: impl Fn(&State) -> bool) -> MutexGuard<'_, State> {
         let mut state = self.state();
         while !holds(&state) {
@@ -369,7 +372,7 @@ impl Executor {
         state
     }
 
-    /// What a thread of the pool does.
+    /// The loop of a thread of the pool.
     fn work(self: Arc<Self>) {
         let mut state = self.state();
         loop {
@@ -393,7 +396,7 @@ impl Executor {
         }
     }
 
-    /// Runs a task that was taken. A panic in it is a bug that the panic hook has reported; the stream goes on.
+    /// Runs a task. A panic in it is a bug that the panic hook has reported; the stream continues.
     fn run(self: &Arc<Self>, id: u64, task: Task, spare: usize) {
         let _reported: Result<(), Box<dyn Any + Send>> = catch_unwind(AssertUnwindSafe(task));
         self.finished(id, spare);
@@ -406,7 +409,7 @@ impl Executor {
         self.settle(state, todo, spare);
     }
 
-    /// Goes on with streams, and wakes whom it concerns; `spare` threads will look for work anyway.
+    /// Advances streams, and wakes the threads concerned; `spare` threads will look for work in any case.
     fn settle(self: &Arc<Self>, mut state: MutexGuard<'_, State>, ids: Vec<u64>, spare: usize) {
         let woken = state.advance(ids);
         self.wake(state, woken, spare);
@@ -419,7 +422,7 @@ impl Executor {
         drop(state);
         for _ in 0..new {
             let pool = Arc::clone(self);
-            // Without a thread the work is done by whoever waits for it.
+            // Without a new thread, the threads that wait for the work run it.
             let _none =
                 std::thread::Builder::new().name("ptxvm stream".to_owned()).spawn(move || pool.work());
         }

@@ -1,7 +1,7 @@
-//! Streams: work that is done in order, beside the caller's own.
+//! Streams: queues of work that run concurrently with the caller.
 //!
-//! A [`Stream`] does what it is given one after another; streams run beside each other. A [`Mark`] is a place in a stream that others, and the
-//! host, can wait for.
+//! A [`Stream`] executes its operations in order; streams run concurrently. A [`Mark`] is a position in a
+//! stream for which other streams and the host can wait.
 //!
 //! ```
 //! use ptxvm::{Arg, Launch, Vm};
@@ -30,7 +30,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
-/// Streams that a legacy stream among them orders.
+/// Streams that are ordered by a legacy stream of the group.
 #[derive(Clone)]
 pub struct StreamGroup {
     executor: Arc<Executor>,
@@ -44,7 +44,7 @@ impl StreamGroup {
         Stream { executor: Arc::clone(&self.executor), id, kind }
     }
 
-    /// Waits until everything is done that its streams were given.
+    /// Waits for all submitted operations of the group's streams.
     pub fn synchronize(&self) {
         self.executor.wait_group(Some(self.number));
     }
@@ -64,12 +64,12 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// How it is ordered with others of its group.
+    /// The order with other streams of its group.
     pub fn kind(&self) -> StreamKind {
         self.kind
     }
 
-    /// Runs a kernel when its turn comes.
+    /// Runs a kernel, in order.
     pub fn launch(&self, kernel: &Kernel, mut launch: Launch) -> Pending {
         let cancel = Arc::clone(launch.cancel.get_or_insert_default());
         let progress = (Arc::clone(launch.progress.get_or_insert_default()), launch.ctas());
@@ -83,34 +83,34 @@ impl Stream {
         Pending { mark, result, cancel, progress }
     }
 
-    /// Runs a task on another thread when its turn comes.
+    /// Runs a task on another thread, in order.
     pub fn submit(&self, task: impl FnOnce() + Send + 'static) -> Mark {
         self.mark_at(self.executor.task(self.id, task))
     }
 
-    /// Runs a task on this thread when its turn has come, and returns its result.
+    /// Runs a task on this thread, in order, and returns its result.
     pub fn run<R>(&self, task: impl FnOnce() -> R) -> R {
         self.executor.run_here(self.id, task)
     }
 
-    /// What is submitted from now on waits for a mark.
+    /// Makes later operations wait for a mark.
     pub fn wait(&self, mark: &Mark) {
         self.executor.wait_for(self.id, mark.stream, mark.count);
     }
 
-    /// The place after all that was submitted.
+    /// A mark after all submitted operations.
     pub fn record(&self) -> Mark {
         let at = Arc::new(OnceLock::new());
         let count = self.executor.stamp(self.id, Arc::clone(&at));
         Mark { at: Some(at), ..self.mark_at(count) }
     }
 
-    /// Waits until everything is done that was submitted.
+    /// Waits for all submitted operations.
     pub fn synchronize(&self) {
         self.executor.wait(self.id, self.executor.submitted(self.id));
     }
 
-    /// Whether everything is done that was submitted.
+    /// Whether all submitted operations are complete.
     pub fn is_idle(&self) -> bool {
         self.executor.is_done(self.id, self.executor.submitted(self.id))
     }
@@ -132,7 +132,7 @@ impl std::fmt::Debug for Stream {
     }
 }
 
-/// A place in a stream.
+/// A position in a stream.
 #[derive(Clone)]
 pub struct Mark {
     executor: Arc<Executor>,
@@ -142,17 +142,18 @@ pub struct Mark {
 }
 
 impl Mark {
-    /// Whether everything before it is done.
+    /// Whether all operations before it are complete.
     pub fn is_done(&self) -> bool {
         self.executor.is_done(self.stream, self.count)
     }
 
-    /// Waits for that.
+    /// Waits until it is reached.
     pub fn wait(&self) {
         self.executor.wait(self.stream, self.count);
     }
 
-    /// When the stream reached it; `None` before, and for marks that [`Stream::record`] did not make.
+    /// The time at which the stream reached it; `None` before, and for marks that [`Stream::record`] did not
+    /// make.
     pub fn reached(&self) -> Option<Instant> {
         self.at.as_ref()?.get().copied()
     }
@@ -170,17 +171,17 @@ pub struct Pending {
     mark: Mark,
     result: Arc<Mutex<Option<Result<Report, Error>>>>,
     cancel: Arc<AtomicBool>,
-    /// CTAs that have finished, and all.
+    /// The number of finished CTAs, and of all.
     progress: (Arc<AtomicU64>, u64),
 }
 
 impl Pending {
-    /// How many CTAs have finished, and how many there are.
+    /// The number of finished CTAs, and of all CTAs.
     pub fn progress(&self) -> (u64, u64) {
         (self.progress.0.load(Ordering::Relaxed), self.progress.1)
     }
 
-    /// Stops it with a trap soon, also if it has not begun.
+    /// Stops it with a trap soon, even if it has not begun.
     pub fn cancel(&self) {
         self.cancel.store(true, Ordering::Relaxed);
     }
@@ -202,7 +203,7 @@ impl Pending {
 }
 
 impl Vm {
-    /// A stream of its own.
+    /// A new independent stream.
     pub fn stream(&self) -> Stream {
         self.streams().stream(StreamKind::Independent)
     }
@@ -214,7 +215,7 @@ impl Vm {
         StreamGroup { executor, number }
     }
 
-    /// Waits until everything is done that streams of this device were given.
+    /// Waits for all submitted operations of this device's streams.
     pub fn synchronize(&self) {
         self.device.executor.wait_group(None);
     }

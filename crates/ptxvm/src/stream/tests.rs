@@ -29,7 +29,7 @@ fn streams_run_beside_each_other() {
     let vm = Vm::new().expect("a device");
     let (one, two) = (vm.stream(), vm.stream());
     let (send, receive) = channel();
-    // The first task ends only when the second has run.
+    // The first task ends only after the second has run.
     one.submit(move || receive.recv().expect("the other stream sends"));
     two.submit(move || send.send(()).expect("the first stream receives"));
     one.synchronize();
@@ -139,7 +139,7 @@ fn a_launch_is_cancelled_while_it_runs() {
     pending.cancel();
     let error = pending.wait().expect_err("it was stopped");
     assert_eq!(error.trap().map(|trap| &trap.kind), Some(&FaultKind::Cancelled));
-    // The stream goes on.
+    // The stream continues.
     assert_eq!(stream.run(|| 1), 1);
 }
 

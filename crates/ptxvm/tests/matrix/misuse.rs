@@ -1,4 +1,4 @@
-//! What has no defined result traps, and says why.
+//! Matrix instructions without a defined result trap, and the trap gives the reason.
 
 use ptxvm::{Arg, Launch, Trap, Vm};
 

@@ -1,6 +1,8 @@
-//! The files of `tests/vectors` as data: forms, their operands and vectors, and when a result is one that a vector allows.
+//! The files of `tests/vectors` as data: forms, their operands and vectors, and the results that a vector
+//! allows.
 //!
-//! Invariant: a line that is no form and no vector is a fault. The format is described in `tests/vectors/README.md`.
+//! Invariant: a line that is neither form nor vector is an error. The format is described in
+//! `tests/vectors/README.md`.
 
 use ptxvm::AddressSize;
 

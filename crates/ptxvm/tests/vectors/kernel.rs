@@ -1,6 +1,6 @@
 //! The kernels of a form, and their runs: each vector is a thread, and every result is compared.
 //!
-//! Invariant: what is compared comes from the vector; nothing here computes an expected value.
+//! Invariant: expected values come from the vectors; none is computed here.
 
 use super::form::{Form, Operand, Vector, agrees, instruction};
 use ptxvm::{AddressSize, Arg, CheckOptions, ErrorKind, Launch, Vm};

@@ -1,10 +1,12 @@
-//! Runs the instruction vectors of `tests/vectors`: each form becomes a kernel, each vector a thread of it, and every result is
-//! compared with the value that the oracle beside the data computed. One trial is one file; a failing trial lists its forms.
+//! Runs the instruction vectors of `tests/vectors`: each form becomes a kernel, each vector a thread of it,
+//! and every result is compared with that of the reference in the same folder. One trial is one file; a
+//! failing trial lists its forms.
 //!
-//! A form that is a single instruction is also run under a guard, in place (the destination is a source), and with immediates; any
-//! form also with some threads branching around it, with registers of other types, and as the printer writes it.
+//! A form with a single instruction is also run under a guard, in place (the destination is a source), and
+//! with immediates; any form is also run with some threads branching around it, with registers of other
+//! types, and as the printer writes it.
 //!
-//! Nothing here computes an expected value. The file format is described in `tests/vectors/README.md`.
+//! No expected value is computed here. The file format is described in `tests/vectors/README.md`.
 
 mod form;
 mod kernel;

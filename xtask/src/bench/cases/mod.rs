@@ -1,6 +1,6 @@
-//! The benchmarks themselves, by kind of work.
+//! The benchmarks, by kind of work.
 //!
-//! Invariant: PTX comes from `bench/kernels/*.cu` by clang; sizes are those that the targets are stated for.
+//! Invariant: PTX comes from `bench/kernels/*.cu` by clang; sizes are those for which the targets are stated.
 
 mod approximate;
 mod integers;

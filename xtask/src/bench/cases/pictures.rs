@@ -1,4 +1,4 @@
-//! Work on pixels.
+//! Image processing.
 
 use crate::bench::case::{Array, Case, Check, Noise, Size, Step, Value};
 

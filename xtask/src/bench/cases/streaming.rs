@@ -1,4 +1,4 @@
-//! Work that reads and writes much and computes little.
+//! Memory-bound work: many loads and stores, little computation.
 
 use crate::bench::case::{Array, Case, Check, Noise, Size, Step, Value};
 
@@ -31,8 +31,9 @@ pub(super) fn saxpy(size: Size) -> Case {
 pub(super) fn reduction(size: Size) -> Case {
     let n = size.pick(1usize << 24, 1 << 18);
     let ctas = size.pick(2048usize, 128);
-    // Each CTA strides over the whole input, the native version sums a part of it: only inputs with equal sums by column can be
-    // compared element by element, so the values repeat with a period that divides both ways of dealing them out.
+    // Each CTA strides over the whole input, the native version sums a contiguous part. Results can be
+    // compared element by element only if all column sums are equal, so the values repeat with a period that
+    // suits both partitions.
     let period = Noise::new(3).floats(256, 0.0, 1.0);
     let input = period.iter().copied().cycle().take(4 * n).collect();
     let check = Check::Floats {

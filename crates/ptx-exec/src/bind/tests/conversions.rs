@@ -1,9 +1,9 @@
-//! Conversions against the scalar meanings, every pair of types.
+//! Conversions compared with the functions of `ptx-sem`, for every pair of types.
 
 use super::values::one;
 use ptx_sem::*;
 
-/// Conversions: the destination type, the source type, and the meaning; the text is made of the types.
+/// A conversion: destination type, source type and function; the text is made from the types.
 macro_rules! cvt {
     ($($prefix:literal $d:literal $a:literal $f:expr;)+) => {$(
         one(concat!("cvt", $prefix, ".", $d, ".", $a), $f);
@@ -149,7 +149,7 @@ fn conversions_to_and_from_floats() {
         one(&text("f16.f32"), |a| cvt_f16_f32(a, rnd));
         one(&text("f16.f64"), |a| cvt_f16_f64(a, rnd));
         one(&text("f32.f64"), |a| cvt_f32_f64(a, rnd));
-        // Devices do not flush a single that becomes a half.
+        // Devices do not flush an `.f32` that becomes an `.f16`.
         one(&text("ftz.f16.f32"), |a| cvt_f16_f32(a, rnd));
         one(&text("ftz.sat.f32.f64"), |a| sat_f32(ftz_f32(cvt_f32_f64(a, rnd))));
         one(&text("sat.f32.s32"), |a| sat_f32(cvt_f32_s32(a, rnd)));

@@ -1,5 +1,5 @@
-//! What every step keeps, whatever it computes: lanes do not see each other, inactive lanes keep their registers, and a
-//! destination may be a source.
+//! Properties of every step, independent of its function: lanes do not affect each other, inactive lanes keep
+//! their registers, and a destination may be a source.
 
 use super::super::synthesise::{Shape, instruction, shape};
 use super::machine::{Machine, Values, bind_alone, lane_state, rotate};
@@ -8,11 +8,11 @@ use crate::lanes::{FULL, LANES};
 use ptx::ir::{Dst, Inst, Reg, Src};
 use ptx::isa::{Class, RowId};
 
-/// One instruction of every bound form that acts lane by lane on registers.
+/// One instruction of every bound form that acts on each lane's registers separately.
 fn lane_instructions() -> Vec<Inst> {
     let mut all = Vec::new();
     for row in RowId::all() {
-        // Those that can trap need good operands.
+        // Forms that can trap need valid operands.
         if row.row().class != Class::Lane || shape(row.row().op) != Shape::Step || row.row().traps() {
             continue;
         }
@@ -79,7 +79,7 @@ fn lanes_do_not_see_each_other() {
     }
 }
 
-/// The register of a source, wherever it stands in it.
+/// The register of a source operand.
 fn register_of(src: &Src) -> Option<Reg> {
     match src {
         Src::Reg(reg) => Some(*reg),

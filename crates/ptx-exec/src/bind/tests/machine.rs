@@ -1,4 +1,4 @@
-//! A warp without a program, to run single steps in.
+//! A warp without a program, to execute single steps.
 
 use super::super::{Binding, StepFn, synthesise};
 use crate::bound::{Exec, Stepped};
@@ -21,7 +21,7 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    /// With registers that are all zero, enough for any instruction of the table.
+    /// A machine whose registers are zero, with enough registers for any instruction of the table.
     pub(super) fn new() -> Self {
         let grid = GridShape {
             ntid: [32, 1, 1],
@@ -40,12 +40,12 @@ impl Machine {
         Self { regs, warp: WarpState::new(Arc::new(grid), [0; 3], 0), view: View::new(&memory) }
     }
 
-    /// Runs a step in the lanes of the mask.
+    /// Executes a step in the lanes of the mask.
     pub(super) fn run(&mut self, step: &StepFn, mask: LaneMask) {
         self.try_run(step, mask).expect("no step here touches memory or traps");
     }
 
-    /// The same, of a step that may trap.
+    /// As `run`, for a step that may trap.
     pub(super) fn try_run(&mut self, step: &StepFn, mask: LaneMask) -> Stepped {
         let mut exec = Exec {
             mask,
@@ -72,14 +72,14 @@ fn lanes<T>(mut next: impl FnMut() -> T) -> Lane<T> {
     Lane(std::array::from_fn(|_: usize| next()))
 }
 
-/// Binds an instruction that stands alone.
+/// Binds an isolated instruction.
 pub(super) fn bind_alone(inst: &Inst) -> StepFn {
     let (program, layout) = (synthesise::empty_program(), Layout::default());
     let binding = Binding { program: &program, layout: &layout, kernel: None };
     binding.run(inst, 0).unwrap_or_else(|_| panic!("`{}{}` is not bound", inst.op.name(), inst.mods))
 }
 
-/// Edge values of every width, and random ones, in a sequence that is the same in each run.
+/// A reproducible sequence of special and random values of every width.
 pub(super) struct Values(u64);
 
 impl Values {
@@ -95,7 +95,7 @@ impl Values {
         self.0
     }
 
-    /// A value of 16, 32 or 64 bits: half of them special.
+    /// A value of 16, 32 or 64 bits, with probability one half a special one.
     pub(super) fn of_width(&mut self, bits: u32) -> u64 {
         let choice = self.random();
         let floats: [&[u64]; 3] = [
@@ -154,7 +154,7 @@ pub(super) fn rotate(regs: &mut Registers, carry: &mut LaneMask, by: usize) {
     *carry = carry.rotate_left(by as u32);
 }
 
-/// Everything of one lane that a step may change, as bits.
+/// All state of a lane that a step may change, as bits.
 pub(super) fn lane_state(regs: &Registers, carry: LaneMask, lane: usize) -> Vec<u64> {
     assert!(lane < LANES);
     let bit = |mask: LaneMask| u64::from(mask >> lane & 1);

@@ -1,5 +1,5 @@
-//! What is bound (here), what every step keeps ([`lanes`]), whether steps compute the meanings ([`values`]), and
-//! which of them can trap ([`traps`]).
+//! Which forms are bound (here), properties of every step ([`lanes`]), results of steps ([`values`]), and the
+//! steps that can trap ([`traps`]).
 
 mod conversions;
 mod lanes;

@@ -1,4 +1,4 @@
-//! Packed video instructions against the general meaning of their configuration.
+//! Packed video instructions compared with the general function for their configuration.
 
 use super::machine::{Machine, Values, bind_alone};
 use super::values::{RELATIONS, ROUNDS, named, read};
@@ -6,7 +6,8 @@ use crate::lanes::LANES;
 use ptx::ir::{Dst, Src};
 use ptx_sem::*;
 
-/// The packed forms with defaults are steps of their own: each is compared with the general meaning of its configuration.
+/// Packed forms with defaults are separate steps: each is compared with the general function for its
+/// configuration.
 #[test]
 fn packed_video_instructions() {
     use VideoSimdOp::{Absdiff, Add, Avrg, Max, Min, Set, Sub};

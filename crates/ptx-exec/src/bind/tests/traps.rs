@@ -1,8 +1,9 @@
-//! Whether the table is right about which rows can trap ([`ptx::isa::Row::traps`]): native code leaves out what cannot where nothing reads
-//! the result, and computes it in lanes that do not run.
+//! Whether the table is right about the rows that can trap ([`ptx::isa::Row::traps`]). Native code removes an
+//! instruction that cannot trap if nothing reads its result, and executes it in inactive lanes.
 //!
-//! Every spelling of every row is executed with bad operands: nothing is allocated and nothing is bound, so that no address and no handle is
-//! good. What traps must be a row that says so, and of each row that says so some spelling must trap.
+//! Every spelling of every row is executed with invalid operands: no memory is allocated and no object is
+//! bound, so no address and no handle is valid. A spelling that traps must belong to a row that can trap, and
+//! each such row must have a spelling that traps.
 
 use super::super::synthesise::{Shape, empty_program, instruction, shape};
 use super::super::{Binding, matrix};
@@ -13,13 +14,14 @@ use crate::layout::Layout;
 use ptx::ir::Inst;
 use ptx::isa::{Op, RowId};
 
-/// How often each spelling is executed with other operands.
+/// How often each spelling is executed, with different operands.
 const TRIES: u32 = 4;
 
-/// Whether an instruction traps with one of several bad operands.
+/// Whether an instruction traps with one of several invalid operands.
 fn traps(inst: &Inst, machine: &mut Machine, values: &mut Values) -> bool {
     let step = match shape(inst.op) {
-        // What the interpreter itself does with these has no step: lanes outside of their member masks, numbers of barriers, stacks.
+        // Traps of the interpreter itself have no step: lanes outside of member masks, barrier numbers, stack
+        // overflow.
         Shape::WarpSync | Shape::Barrier => return true,
         Shape::Flow => return matches!(inst.op, Op::BrxIdx | Op::Call | Op::CallIndirect),
         Shape::Matrix => {

@@ -1,6 +1,7 @@
-//! Steps against the scalar meanings, called directly, lane by lane.
+//! Results of steps compared with the functions of `ptx-sem`, called directly, lane by lane.
 //!
-//! The list below is written from the manual's names, not from the binding: a form that is bound to another form's meaning fails.
+//! The list below is written from the manual's names, not from the binding, so a form that is bound to the
+//! function of another form fails.
 
 use super::super::synthesise::instruction;
 use super::machine::{Machine, Values, bind_alone};
@@ -10,7 +11,7 @@ use ptx::ir::{Dst, Inst, RegClass, Src};
 use ptx::isa::match_mods;
 use ptx_sem::*;
 
-/// The instruction that a text such as `add.sat.s32` names, with that many sources.
+/// The instruction with this mnemonic and this many sources, such as `add.sat.s32`.
 pub(super) fn named(text: &str, sources: usize) -> Inst {
     let mut words = text.split('.');
     let mnemonic = words.next().expect("a text has a first word");
@@ -22,7 +23,7 @@ pub(super) fn named(text: &str, sources: usize) -> Inst {
     found.unwrap_or_else(|| panic!("no form `{text}` with {sources} sources"))
 }
 
-/// How often each form is tried, with 32 lanes each time.
+/// How often each form is executed, with 32 lanes each time.
 pub(super) const ROUNDS: usize = 24;
 
 pub(super) fn read<V: Value>(machine: &Machine, src: &Src, lane: usize) -> V {
@@ -37,7 +38,8 @@ fn predicate(machine: &Machine, src: &Src, lane: usize) -> bool {
     machine.regs.pred[reg.index as usize] >> lane & 1 != 0
 }
 
-/// Runs the instruction many times; `expected` gives each active lane's destination as bits, from the registers before.
+/// Executes the instruction many times; `expected` returns each active lane's destination as bits, from the
+/// registers before.
 pub(super) fn check(text: &str, sources: usize, expected: impl Fn(&Machine, &Inst, usize) -> u64) {
     let inst = named(text, sources);
     let step = bind_alone(&inst);

@@ -1,6 +1,6 @@
-//! Putting modules together: numbers and places of the parts become those of the whole.
+//! Merges modules: numbers and places of the parts become those of the whole.
 //!
-//! Invariant: what is kept names only what is kept, under its new number; the order of the texts is kept.
+//! Invariant: kept entities refer only to kept entities, by new numbers; the order of the texts is kept.
 
 use super::shift as shifted;
 use super::symbols::{Place, Resolved};
@@ -34,17 +34,17 @@ pub(super) fn shift(module: &mut Module, by: u32) {
     }
 }
 
-/// New numbers of what one module has; `None` for what is left out.
+/// New numbers of the entities of one module; `None` for omitted ones.
 struct Numbers {
     variables: Vec<Option<VarId>>,
     functions: Vec<Option<FuncId>>,
-    /// What is added to the number of a prototype.
+    /// The offset of prototype numbers.
     prototypes: u32,
     /// New numbers of files.
     files: Vec<(u32, u32)>,
 }
 
-/// One module out of several; `None` out of none.
+/// Merges several modules into one; `None` for an empty list.
 pub(super) fn merge(modules: Vec<Module>, resolved: &Resolved, source: Arc<Source>) -> Option<Module> {
     let mut files: Vec<(u32, String)> = Vec::new();
     let numbers = numbers(&modules, resolved, &mut files);
@@ -99,14 +99,14 @@ pub(super) fn merge(modules: Vec<Module>, resolved: &Resolved, source: Arc<Sourc
     Some(linked)
 }
 
-/// What a module declares for all its bodies stands behind what others declare.
+/// Variables of module scope follow those of the modules before.
 fn renumber(local: &mut LocalVar, before: u32) {
     if let LocalRole::Shared(number) = &mut local.role {
         *number += before;
     }
 }
 
-/// Numbers everything that is kept, in the order of the texts, then what others stand for.
+/// Numbers all kept entities in the order of the texts, then maps symbols to their definitions.
 fn numbers(modules: &[Module], resolved: &Resolved, files: &mut Vec<(u32, String)>) -> Vec<Numbers> {
     let (mut variables, mut functions, mut prototypes) = (0, 0, 0);
     let next = |counter: &mut u32| {
@@ -151,7 +151,7 @@ fn numbers(modules: &[Module], resolved: &Resolved, files: &mut Vec<(u32, String
     numbers
 }
 
-/// Adds the files of a module; gives their new numbers.
+/// Adds the files of a module; returns their new numbers.
 fn renumbered(own: &[(u32, String)], files: &mut Vec<(u32, String)>) -> Vec<(u32, u32)> {
     let mut numbers = Vec::with_capacity(own.len());
     for (number, name) in own {
@@ -172,7 +172,7 @@ impl Numbers {
     fn var(&self, id: &mut VarId) {
         let new = self.variables.get(id.0 as usize).copied().flatten();
         *id = new.expect(
-            "what is kept names only what is kept: `numbers` leaves out what only bodies left out name",
+            "kept entities refer only to kept entities: `numbers` omits entities that only omitted bodies use",
         );
     }
 

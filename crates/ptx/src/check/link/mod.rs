@@ -1,17 +1,19 @@
 //! Linking: several modules become one. PTX ISA §11.6.
 //!
-//! Invariant: in the linked module every external symbol has one entry, and all that name it use that; symbols without a
-//! linking directive stay those of their own module. A symbol that nothing defines stays external. Places point into one
-//! [`Source`] that has every text as a part, so an error can show places of two texts.
+//! Invariant: in the linked module every external symbol has one entry, which all uses refer to. Symbols
+//! without a linking directive stay private to their module. An undefined symbol stays external. Places refer
+//! to one [`Source`] with every text as a part, so a diagnostic can show places of two texts.
 //!
-//! Of the definitions of one name a `.visible` one counts, else the largest `.common` one, else the first `.weak` one. Two
-//! `.visible` definitions are an error, and so are two kernels of one name, since both are launched by it. Only the largest
-//! `.common` definition may be initialised (A167). A symbol of one module never stands for a `.weak` one of another (A166).
-//! All declarations agree in kind, parameters, state space, type and size, save that `.common` ones may differ in type and size.
+//! Of several definitions of a name the `.visible` one is used, else the largest `.common` one, else the
+//! first `.weak` one. Two `.visible` definitions are an error, and so are two kernels with one name, because
+//! both are launched by name. Only the largest `.common` definition may be initialised (A167). An internal
+//! symbol of one module never resolves a `.weak` symbol of another (A166). All declarations must agree in
+//! kind, parameters, state space, type and size, except that `.common` declarations may differ in type and
+//! size.
 //!
-//! What the manual leaves open: a `.visible` definition beside `.common` ones counts, and must not be smaller than they are.
-//! The linked module has the newest version and target; where a target is older than `sm_20`, all modules must name the same
-//! version and target, because instructions mean different things there.
+//! Choices where the manual is silent: a `.visible` definition overrides `.common` ones, and must not be
+//! smaller. The linked module has the newest version and target. If a target is older than `sm_20`, all
+//! modules must have the same version and target, because instructions differ in meaning there.
 
 mod merge;
 mod symbols;
@@ -25,7 +27,7 @@ use std::sync::Arc;
 
 /// Checks texts, each with a name for diagnostics, and links them.
 ///
-/// Never fails: what is wrong is in the diagnostics.
+/// Never fails: mistakes are reported as diagnostics.
 pub fn link(texts: &[(&str, &str)], options: &CheckOptions) -> Checked {
     if let [(name, text)] = texts {
         return check(name, text, options);
@@ -67,7 +69,7 @@ pub fn link(texts: &[(&str, &str)], options: &CheckOptions) -> Checked {
     Checked { module, source, diagnostics }
 }
 
-/// A diagnostic about a text that begins `by` bytes later.
+/// A diagnostic about a text that is moved by `by` bytes.
 fn shifted(mut diagnostic: Diagnostic, by: u32) -> Diagnostic {
     diagnostic.span = shift(diagnostic.span, by);
     for label in &mut diagnostic.related {
@@ -76,12 +78,12 @@ fn shifted(mut diagnostic: Diagnostic, by: u32) -> Diagnostic {
     diagnostic
 }
 
-/// A place in a text that begins `by` bytes later.
+/// A place in a text that is moved by `by` bytes.
 fn shift(span: Span, by: u32) -> Span {
     Span::new(span.start.saturating_add(by), span.end.saturating_add(by))
 }
 
-/// What modules must agree in.
+/// Checks that the headers of the modules are compatible.
 fn headers(modules: &[Module], source: &Source, found: &mut Vec<Diagnostic>) {
     let start =
         |index: usize| source.parts.get(index).map_or(Span::default(), |p| Span::new(p.start, p.start));
@@ -112,7 +114,7 @@ fn headers(modules: &[Module], source: &Source, found: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Each constant bank of the linked module has its limit. PTX ISA §5.1.3.
+/// Checks the size of each constant bank of the linked module. PTX ISA §5.1.3.
 fn banks(module: &Module, found: &mut Vec<Diagnostic>) {
     const BANK: u64 = 64 * 1024;
     let mut totals = [0u64; 11];

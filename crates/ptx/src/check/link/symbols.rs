@@ -1,6 +1,6 @@
-//! Which definition each external symbol has. PTX ISA §11.6; A166, A167, A168 of the project's readings.
+//! Resolution of external symbols. PTX ISA §11.6; A166, A167, A168 of the project's readings.
 //!
-//! Invariant: names are looked at in the order of the texts, so that diagnostics do not depend on a hash.
+//! Invariant: names are processed in the order of the texts, so that diagnostics do not depend on hashing.
 
 use crate::Span;
 use crate::check::module::{FuncId, Function, FunctionKind, Linkage, Module, VarId, Variable};
@@ -18,10 +18,10 @@ pub(super) enum Place {
     Func(usize, FuncId),
 }
 
-/// What stands for symbols that are declared in several modules; a symbol that is not here stands for itself.
+/// The definition of each symbol that several modules declare; other symbols are their own definitions.
 pub(super) type Resolved = HashMap<Place, Place>;
 
-/// Finds the definition of each external symbol, and says what is wrong.
+/// Finds the definition of each external symbol, and reports conflicts.
 pub(super) fn resolve(modules: &mut [Module], found: &mut Vec<Diagnostic>) -> Resolved {
     let mut resolved = Resolved::new();
     for group in groups(modules) {
@@ -42,7 +42,7 @@ pub(super) fn resolve(modules: &mut [Module], found: &mut Vec<Diagnostic>) -> Re
     resolved
 }
 
-/// All symbols that other modules see, by name, in the order of the texts.
+/// All symbols that other modules can see, by name, in the order of the texts.
 fn groups(modules: &[Module]) -> Vec<Vec<Place>> {
     let mut groups: Vec<Vec<Place>> = Vec::new();
     let mut by_name: HashMap<&str, usize> = HashMap::new();
@@ -80,7 +80,7 @@ fn function(modules: &[Module], module: usize, id: FuncId) -> Option<&Function> 
     modules.get(module)?.functions.get(id.0 as usize)
 }
 
-/// What choosing needs to know of a symbol.
+/// The properties of a symbol that determine its definition.
 struct Facts<'m> {
     name: &'m str,
     span: Span,
@@ -103,7 +103,7 @@ fn facts(modules: &[Module], place: Place) -> Option<Facts<'_>> {
         Place::Func(module, id) => function(modules, module, id).map(|f| Facts {
             name: &f.name,
             span: f.span,
-            // A kernel is launched by its name, whatever its linkage.
+            // A kernel is launched by name, with any linkage.
             linkage: if f.linkage == Linkage::Internal { Linkage::Visible } else { f.linkage },
             defined: f.body.is_some() || f.alias_of.is_some(),
             bytes: 0,
@@ -112,14 +112,14 @@ fn facts(modules: &[Module], place: Place) -> Option<Facts<'_>> {
     }
 }
 
-/// The symbol that stands for all of a group.
+/// Chooses the definition for a group of declarations.
 fn choose(modules: &[Module], group: &[Place], found: &mut Vec<Diagnostic>) -> Option<Place> {
     let all: Vec<(Place, Facts<'_>)> =
         group.iter().filter_map(|place| Some((*place, facts(modules, *place)?))).collect();
     let of = |linkage: Linkage| all.iter().filter(move |(_, f)| f.defined && f.linkage == linkage);
     let mut visible = of(Linkage::Visible);
     let commons: Vec<&(Place, Facts<'_>)> = of(Linkage::Common).collect();
-    // The first of the largest, as `max_by_key` gives the last.
+    // The first of the largest: reversed, because `max_by_key` returns the last.
     let largest = commons.iter().rev().max_by_key(|(_, f)| f.bytes);
     if let Some((place, first)) = visible.next() {
         for (_, again) in visible {
@@ -171,13 +171,13 @@ fn too_small(counts: &Facts<'_>, larger: &Facts<'_>, found: &mut Vec<Diagnostic>
             counts.span,
             format!("`{name}` has {bytes} bytes here, but a `.common` definition has {}", larger.bytes),
         )
-        .with_label("the definition that counts must be the largest")
+        .with_label("the chosen definition must be the largest")
         .with_related(larger.span, "the larger one")
         .with_section("11.6.4"),
     );
 }
 
-/// Whether a declaration fits the definition that was chosen; says where it does not.
+/// Whether a declaration matches the chosen definition; reports a mismatch.
 fn agrees(modules: &[Module], chosen: Place, other: Place, found: &mut Vec<Diagnostic>) -> bool {
     let (Some(here), Some(there)) = (facts(modules, chosen), facts(modules, other)) else { return false };
     let difference = match (chosen, other) {
@@ -194,7 +194,7 @@ fn agrees(modules: &[Module], chosen: Place, other: Place, found: &mut Vec<Diagn
         (Place::Func(..), Place::Var(..)) => Some("a function, and a variable".to_owned()),
     };
     let Some(difference) = difference else { return true };
-    // Two definitions that both count have been reported.
+    // Two competing definitions were reported before.
     let reported = here.defined && there.defined && there.linkage == Linkage::Visible;
     if !reported {
         found.push(
@@ -211,12 +211,12 @@ fn agrees(modules: &[Module], chosen: Place, other: Place, found: &mut Vec<Diagn
     false
 }
 
-/// In what a declaration differs from the definition.
+/// The difference between a declaration and the definition, if any.
 fn variable_difference(a: &Variable, b: &Variable) -> Option<String> {
     if a.space != b.space || a.bank != b.bank {
         return Some(format!("`.{}`, and `.{}`", a.space.name(), b.space.name()));
     }
-    // `.common` symbols may have different types and sizes, and what refers to them knows one of them.
+    // `.common` symbols may differ in type and size.
     if a.linkage == Linkage::Common || b.linkage == Linkage::Common {
         return None;
     }
@@ -231,7 +231,7 @@ fn variable_difference(a: &Variable, b: &Variable) -> Option<String> {
     (sized && a.bytes != b.bytes).then(|| format!("{} bytes, and {} bytes", a.bytes, b.bytes))
 }
 
-/// A variable is aligned as the strictest of its declarations says.
+/// Aligns a variable to the strictest of its declarations.
 fn align(modules: &mut [Module], chosen: Place, group: &[Place]) {
     let aligned = |place: &Place| match place {
         Place::Var(module, id) => variable(modules, *module, *id).map(|v| v.align),

@@ -1,6 +1,6 @@
 //! Bodies as text: declarations first, then the statements.
 //!
-//! Invariant: every name in a body is printed once, and hides none.
+//! Invariant: every name in a body is declared once, and hides no other name.
 
 use super::{Printer, literal};
 use crate::check::module::{
@@ -12,29 +12,29 @@ use crate::isa::{Op, Slot, Sreg, Ty, Version};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write as _;
 
-/// The names of what a body declares.
+/// The names of a body's declarations.
 struct Names {
     registers: Vec<String>,
     locals: Vec<String>,
     labels: Vec<String>,
-    /// Variables that the body declares for the whole module.
+    /// Variables that the body declares for the module.
     owned: BTreeMap<VarId, String>,
     prototypes: Vec<String>,
     call_targets: Vec<String>,
     branch_targets: Vec<String>,
 }
 
-/// Gives names that are not taken.
+/// Generates unused names.
 struct Namer<'p, 'm> {
     /// The names of the module.
     globals: &'p HashSet<&'m str>,
     taken: HashSet<String>,
-    /// The next number to try behind a name.
+    /// The next number to append to a name.
     numbers: HashMap<&'m str, u32>,
 }
 
 impl<'m> Namer<'_, 'm> {
-    /// `name`, or with a number behind it.
+    /// `name`, with a number appended if it is used.
     fn name(&mut self, name: &'m str) -> String {
         if name == "_" {
             return name.to_owned();
@@ -59,7 +59,7 @@ impl<'m> Printer<'m> {
         let mut namer = Namer { globals: &self.globals, taken: HashSet::new(), numbers: HashMap::new() };
         let owned = self.owned.get(&id).map_or(&[][..], Vec::as_slice);
         let owned = owned.iter().filter_map(|id| Some((*id, self.module.variables.get(id.0 as usize)?)));
-        // What is of module scope has its name there.
+        // Entities of module scope keep their names.
         let own = body.registers.len() - body.shared.len();
         let registers = body.registers.iter().enumerate();
         let local = |namer: &mut Namer<'_, 'm>, local: &'m LocalVar| match local.role {
@@ -83,7 +83,7 @@ impl<'m> Printer<'m> {
         }
     }
 
-    /// A function with its body. The last one takes the prototypes that are left.
+    /// A function with its body. The last function also prints the remaining prototypes.
     pub(super) fn function(&mut self, id: FuncId, function: &'m Function, body: &'m Body, last: bool) {
         let first = self.protos;
         let used = body.statements.iter().filter_map(|statement| match statement {
@@ -95,7 +95,7 @@ impl<'m> Printer<'m> {
         let names = self.names(id, body, (self.protos - first) as usize);
         let module = self.module;
 
-        // Before PTX 1.4 kernels declare their parameters in their bodies.
+        // Before PTX 1.4, kernels declare their parameters in their bodies.
         let inside = function.kind == FunctionKind::Entry && module.version < Version::new(1, 4);
         let params: &[Param] = if inside { &[] } else { &function.signature.params };
         let given = |params: &[Param]| -> Vec<String> {
@@ -249,7 +249,8 @@ impl Instructions<'_, '_> {
                 | Operand::ParamVar(_)
                 | Operand::Video { .. } => {
                     let types = self.types(inst, operand_form, operand);
-                    // Without braces, the offset of a one-dimensional texture would be a depth to compare with.
+                    // Without braces, the offset of a one-dimensional texture would be parsed as a depth
+                    // reference.
                     let braces = operand_form.kind == Kind::Offset && self.is_scalar(operand);
                     self.printer.out.push_str(if braces { "{" } else { "" });
                     self.operand(operand, &types);
@@ -260,7 +261,7 @@ impl Instructions<'_, '_> {
         self.printer.out.push_str(";\n");
     }
 
-    /// Whether an operand is one value and not several.
+    /// Whether an operand is a single value.
     #[allow(clippy::wildcard_enum_match_arm, reason = "all other operands are one value")]
     fn is_scalar(&self, operand: &Operand) -> bool {
         match operand {
@@ -272,14 +273,17 @@ impl Instructions<'_, '_> {
         }
     }
 
-    /// The type of an operand, or of each of its elements; the last one holds for all further.
-    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed has its type in the table")]
+    /// The type of an operand, or of each of its elements; the last one applies to all further elements.
+    #[allow(
+        clippy::wildcard_enum_match_arm,
+        reason = "kinds that are not listed have their type in the table"
+    )]
     fn types(&self, inst: &Inst, form: &OperandForm, operand: &Operand) -> Vec<Option<Ty>> {
         let mods = &inst.mods;
         let pointer = if self.printer.module.address_size.bytes() == 4 { Ty::U32 } else { Ty::U64 };
         match form.kind {
             Kind::Value(value) if value.ty == TypeOf::Pointer => vec![Some(pointer)],
-            // An integer of 64 bits, whatever the range.
+            // A 64-bit integer, for any range.
             Kind::Imm { .. } => vec![Some(Ty::S64)],
             Kind::Coords => {
                 let surface = matches!(inst.row.row().op, Op::Suld | Op::Sust | Op::Sured);
@@ -305,7 +309,7 @@ impl Instructions<'_, '_> {
         }
     }
 
-    /// `[a, b]`, in which optional members may be missing.
+    /// `[a, b]`; optional members may be omitted.
     fn bracket(&mut self, inst: &Inst, form: &OperandForm, list: &[Operand]) {
         let mut missing = form.members.len().saturating_sub(list.len());
         let members = form.members.iter().filter(|member| {
@@ -344,7 +348,7 @@ impl Instructions<'_, '_> {
         self.printer.out.push(')');
     }
 
-    /// The signature that the arguments of a call fit.
+    /// The signature that the arguments of a call match.
     #[allow(clippy::wildcard_enum_match_arm, reason = "other operands name no signature")]
     fn callee(&self, inst: &Inst) -> Option<&Signature> {
         let module = self.printer.module;
@@ -455,7 +459,7 @@ impl Instructions<'_, '_> {
         self.printer.out.push_str(names.get(index as usize).map_or("_", String::as_str));
     }
 
-    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed has no number")]
+    #[allow(clippy::wildcard_enum_match_arm, reason = "operands that are not listed have no number")]
     fn special(&mut self, sreg: Sreg, component: u8) {
         let facts = sreg.facts();
         let _ = match sreg {
@@ -468,7 +472,7 @@ impl Instructions<'_, '_> {
         }
     }
 
-    /// A base and what is added to it; a negative offset as `+-4`, which ptxas reads too.
+    /// A base plus an offset; a negative offset is printed as `+-4`, which ptxas accepts.
     fn sum(&mut self, base: AddressBase, offset: i64) {
         let module = self.printer.module;
         let name = match base {
@@ -491,7 +495,7 @@ impl Instructions<'_, '_> {
     }
 }
 
-/// The special register whose components a vector lists, all of them in order.
+/// The special register of which a vector lists all components in order.
 fn whole_special(list: &[Operand]) -> Option<Sreg> {
     let Some(Operand::Sreg(first, 0)) = list.first() else { return None };
     let next = |(at, operand): (usize, &Operand)| *operand == Operand::Sreg(*first, at as u8);

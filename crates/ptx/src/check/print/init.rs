@@ -1,7 +1,7 @@
 //! Initial contents as text: elements in braces, addresses, fields of opaque variables. PTX ISA §5.3, §5.4.4.
 //!
-//! Invariant: an initialiser gives the same bytes and addresses again, and no more of them: elements behind the last that was
-//! given are left out.
+//! Invariant: the printed initialiser gives the same bytes and addresses, and not more of them: elements
+//! after the last given one are omitted.
 
 use super::{Printer, literal};
 use crate::check::module::{Init, Reloc, Symbol, Variable};
@@ -9,7 +9,7 @@ use crate::isa::{Ty, Version};
 use std::fmt::Write as _;
 
 impl Printer<'_> {
-    /// ` = …`, if there is anything.
+    /// ` = …`, if there is an initialiser.
     pub(super) fn initializer(&mut self, variable: &Variable) {
         if !variable.fields.is_empty() {
             let fields: Vec<String> =
@@ -73,7 +73,7 @@ impl Printer<'_> {
             Symbol::Func(id) => self.module.functions.get(id.0 as usize).map(|f| f.name.as_str()),
         };
         let name = name.unwrap_or("_");
-        // Before PTX 3.1 addresses of global variables are generic, and there is no word for it.
+        // Before PTX 3.1 addresses of global variables are generic, and `generic()` does not exist.
         if reloc.generic && self.module.version >= Version::new(3, 1) {
             let _ = write!(self.out, "generic({name})");
         } else {
@@ -89,12 +89,12 @@ impl Printer<'_> {
 struct Contents<'m> {
     init: &'m Init,
     ty: Ty,
-    /// Addresses before this one are printed.
+    /// Addresses before this index are printed.
     next: usize,
 }
 
 impl<'m> Contents<'m> {
-    /// Whether anything is given in `size` bytes from `offset` on.
+    /// Whether there are contents in `size` bytes from `offset` on.
     fn reaches(&self, offset: u64, size: u64) -> bool {
         let end = offset.saturating_add(size);
         let reloc = self.init.relocs.get(self.next);
@@ -103,7 +103,7 @@ impl<'m> Contents<'m> {
             || reloc.is_some_and(|r| (offset..end).contains(&r.offset))
     }
 
-    /// The address that the element at `offset` is, or is a byte of.
+    /// The address that contains the element at `offset`.
     fn reloc_at(&mut self, offset: u64) -> Option<&'m Reloc> {
         let reloc = self.init.relocs.get(self.next)?;
         let end = reloc.offset.saturating_add(u64::from(reloc.bytes));

@@ -1,12 +1,13 @@
-//! A checked module as text again.
+//! Prints a checked module as text.
 //!
-//! Invariant: the text checks without an error, and gives the same module but for places, for the names of what a body
-//! declares (blocks are flattened, so names that hide others get a number), and for the order in which labels are numbered.
-//! Variables, functions, registers and prototypes keep their numbers. What a [`Module`] does not keep is not printed: comments,
-//! pragmas.
+//! Invariant: the text checks without an error, and gives the same module except for places, for the names of
+//! a body's declarations (blocks are flattened, so names that hide others get a number), and for the order of
+//! label numbers. Variables, functions, registers and prototypes keep their numbers. Comments and pragmas are
+//! not printed, because a [`Module`] does not keep them.
 //!
-//! Numbers are kept by printing definitions in the order of the text that the module was read from, each after declarations of
-//! what has a lower number or is named in it. So this is for modules that were checked, not for those that were linked.
+//! Numbers are kept by printing definitions in the order of the module's text, each after declarations of
+//! entities that have a lower number or that it uses. So it applies to modules that were checked, not to
+//! linked ones.
 
 mod body;
 mod init;
@@ -42,7 +43,7 @@ pub fn print(module: &Module) -> String {
     crate::syntax::format::format(&text).unwrap_or(text)
 }
 
-/// What has been printed. Writing to a string cannot fail, so results of `write!` are not looked at.
+/// The output. Writing to a string cannot fail, so results of `write!` are ignored.
 struct Printer<'m> {
     module: &'m Module,
     /// The variables that each body declares, in order.
@@ -58,7 +59,7 @@ struct Printer<'m> {
     protos: u32,
 }
 
-/// Something that is defined, by its place in the text.
+/// A definition, by its place in the text.
 #[derive(Clone, Copy)]
 enum Definition {
     Variable(VarId),
@@ -78,7 +79,7 @@ impl<'m> Printer<'m> {
             let _ = write!(self.out, ", {name}");
         }
         self.out.push('\n');
-        // The directive is of PTX 2.3; before, addresses have 32 bits or what the target says.
+        // The directive is from PTX 2.3; before, addresses have 32 bits or the target's width.
         if *version >= Version::new(2, 3) {
             let bits = match address_size {
                 AddressSize::Bits32 => 32,
@@ -100,7 +101,7 @@ impl<'m> Printer<'m> {
         self.out.push('\n');
     }
 
-    /// What only debuggers read.
+    /// Debugging data.
     fn debugging(&mut self) {
         for line in &self.module.dwarf {
             let _ = writeln!(self.out, "{line}");
@@ -176,7 +177,7 @@ impl<'m> Printer<'m> {
         while self.funcs < end {
             let Some(function) = self.module.functions.get(self.funcs as usize) else { return };
             self.funcs += 1;
-            // The definition says how its parameters are called, and a name that hides another gets a number there.
+            // The definition declares the parameter names, and renames those that hide others.
             let nameless = |params: &[Param]| vec!["_".to_owned(); params.len()];
             let Signature { returns, params, .. } = &function.signature;
             let names = function.body.is_some().then(|| (nameless(returns), nameless(params)));
@@ -185,7 +186,7 @@ impl<'m> Printer<'m> {
         }
     }
 
-    /// Declares what is named before its definition.
+    /// Declares a symbol that is used before its definition.
     fn declare(&mut self, symbol: Symbol) {
         match symbol {
             Symbol::Var(id) => self.declare_variables(id.0 + 1),
@@ -234,7 +235,7 @@ impl<'m> Printer<'m> {
         if variable.managed {
             self.out.push_str(" .attribute(.managed)");
         }
-        // A `.tex` variable is a texture reference that is written as a number.
+        // A `.tex` variable is a texture reference that is declared with an integer type.
         let (ty, align) =
             if variable.space == Space::Tex { (Ty::U64, 8) } else { (variable.ty, variable.align) };
         self.shape(ty, variable.vector, align);
@@ -274,7 +275,7 @@ impl<'m> Printer<'m> {
         }
     }
 
-    /// What stands before a body. `names` are those of the return parameters and parameters.
+    /// The part before a body. `names` are those of the return parameters and parameters.
     fn signature(&mut self, function: &Function, params: &[Param], names: Option<(&[String], &[String])>) {
         self.out.push_str(linkage(function.linkage));
         self.out.push_str(match function.kind {
@@ -307,7 +308,7 @@ impl<'m> Printer<'m> {
         }
     }
 
-    /// A list of parameters; those without a name of their own here are printed with the one they have.
+    /// A list of parameters, with the given names or else their own.
     fn params(&mut self, params: &[Param], names: &[String]) {
         self.out.push('(');
         for (index, param) in params.iter().enumerate() {

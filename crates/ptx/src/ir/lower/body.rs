@@ -1,7 +1,7 @@
 //! From statements to blocks in the order of [`crate::ir::order`].
 //!
-//! Invariant: blocks end where rule 2 of [`crate::ir`] says; guarded control flow is a branch around a block of its own.
-//! Labels that stand at the same place are one block, named by the first.
+//! Invariant: blocks end as in rule 2 of [`crate::ir`]; guarded control flow is a branch around a separate
+//! block. Labels at the same place are one block, which has the name of the first.
 
 use super::Context;
 use super::layout::Layout;
@@ -32,14 +32,14 @@ pub(super) fn lower(
     builder.finish(body)
 }
 
-/// Blocks in the order of the text; their numbers are not yet the final ones.
+/// Blocks in the order of the text, before their final numbering.
 struct Builder {
     blocks: Vec<Draft>,
-    /// Blocks in the order in which they stand in the text.
+    /// Placed blocks, in the order of the text.
     placed: Vec<usize>,
-    /// The block of each label, once it is mentioned.
+    /// The block of each label, once it is used.
     labels: Vec<Option<usize>>,
-    /// The block that is being filled; `None` behind an unconditional jump.
+    /// The current block; `None` after an unconditional jump.
     current: Option<usize>,
 }
 
@@ -48,7 +48,7 @@ struct Draft {
     label: Option<LabelId>,
     insts: Vec<Inst>,
     term: Option<Terminator>,
-    /// The block stands at the same place as this one, and is that one.
+    /// Another block at the same place, of which this one is an alias.
     same_as: Option<usize>,
     placed: bool,
 }
@@ -67,7 +67,7 @@ impl Builder {
         self.blocks.len() - 1
     }
 
-    /// The block goes here in the text, and is filled from now on.
+    /// Places a block here, and makes it the current block.
     fn place(&mut self, block: usize) {
         self.blocks[block].placed = true;
         self.placed.push(block);
@@ -80,7 +80,7 @@ impl Builder {
         }
     }
 
-    /// The block that a label names. A label that the body never places is an empty block at its end.
+    /// The block of a label. A label that is never placed is an empty block at the end.
     fn target(&mut self, label: LabelId) -> usize {
         match self.labels.get(label.0 as usize).copied().flatten() {
             Some(block) => block,
@@ -170,7 +170,7 @@ impl Builder {
         }
     }
 
-    /// The terminator that an unguarded instruction is; it goes on at `next` if it goes on.
+    /// The terminator for an unguarded instruction; `next` is the following block.
     fn terminator(
         &mut self,
         flow: Flow,
@@ -200,7 +200,7 @@ impl Builder {
         }
     }
 
-    /// Orders the reachable blocks and gives them their numbers.
+    /// Orders the reachable blocks, and numbers them.
     fn finish(mut self, body: &Body) -> Vec<Block> {
         self.end(Terminator::Ret(None));
         for block in 0..self.blocks.len() {
@@ -213,7 +213,7 @@ impl Builder {
         for (i, block) in self.placed.iter().enumerate() {
             node[*block] = i;
         }
-        // `same_as` names a placed block, never another alias.
+        // `same_as` names a placed block, never an alias.
         let node_of = |block: BlockId| {
             let block = block.0 as usize;
             node[self.blocks[block].same_as.unwrap_or(block)]

@@ -1,7 +1,7 @@
-//! Calls: who is called, and where each argument and result is.
+//! Calls: the callee, and the places of arguments and results.
 //!
-//! Invariant: a call has one [`ArgPlace`] for each slot of the callee's (or the prototype's) parameters and returns, in their
-//! order. PTX ISA §7.1, §9.7.11.5.
+//! Invariant: a call has one [`ArgPlace`] for each slot of the parameters and returns of the callee or
+//! prototype, in order. PTX ISA §7.1, §9.7.11.5.
 
 use super::Target;
 use super::operand::Lowering;
@@ -11,7 +11,7 @@ use crate::isa::Space;
 use crate::isa::form::Kind;
 
 impl Lowering<'_> {
-    /// A `call` that goes on at `next`.
+    /// A `call` that continues at `next`.
     pub(super) fn call(&self, body: &Body, inst: &module::Inst, loc: Option<Loc>, next: BlockId) -> Call {
         let mut args: &[Operand] = &[];
         let mut rets: &[Operand] = &[];
@@ -49,7 +49,7 @@ impl Lowering<'_> {
         };
         let (mut args, mut rets) =
             (self.places(&signature.params, args), self.places(&signature.returns, rets));
-        // What the machine implements under a name knows nothing of the module's registers.
+        // A machine function has no access to registers of module scope.
         let defined = |func: FuncId| {
             self.context.module.functions.get(func.0 as usize).is_some_and(|f| f.body.is_some())
         };
@@ -77,7 +77,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The places of all arguments (or results), slot by slot of the formals.
+    /// The places of all arguments or results, by the slots of the formals.
     fn places(&self, formals: &[Param], actuals: &[Operand]) -> Vec<ArgPlace> {
         let mut places = Vec::new();
         for (i, formal) in formals.iter().enumerate() {
@@ -120,7 +120,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// A `.param` vector for a formal that is a register vector: one place for each element.
+    /// A `.param` vector for a formal that is a register vector: one place per element.
     fn split(&self, local: LocalId, slots: usize, formal: &Param, places: &mut Vec<ArgPlace>) {
         let size = formal.ty.bytes();
         for i in 0..slots as u32 {
@@ -138,7 +138,7 @@ impl Lowering<'_> {
     }
 }
 
-/// How many slots a formal parameter has: a register vector one for each element, anything else one.
+/// The slots of a formal parameter: one per element of a register vector, otherwise one.
 fn slots(formal: &Param) -> usize {
     if formal.space == Space::Reg { usize::from(formal.vector.max(1)) * RegClass::of(formal.ty).1 } else { 1 }
 }

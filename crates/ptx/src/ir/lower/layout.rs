@@ -1,8 +1,9 @@
-//! Where registers, parameters and local variables of a function are.
+//! Places of registers, parameters and local variables of a function.
 //!
-//! Invariant: places of one buffer do not overlap, and each is aligned as its variable asks. PTX ISA §5.1.5, §5.1.6, §7.1.
+//! Invariant: places in one buffer do not overlap, and each has the alignment of its variable. PTX ISA
+//! §5.1.5, §5.1.6, §7.1.
 //!
-//! What it does not do: `.param` variables of different calls never share a place, though they could.
+//! `.param` variables of different calls do not share places, although they could.
 
 use super::Context;
 use crate::check::module::{
@@ -24,12 +25,12 @@ pub(super) struct Layout {
     pub(super) frame_bytes: u64,
     /// Alignment of the frame.
     pub(super) frame_align: u32,
-    /// Registers for the elements of each register variable, numbered in the order of declaration; behind those of the body those
-    /// of module scope that it does not name.
+    /// Registers for the elements of each register variable, in the order of declaration: first those of the
+    /// body, then those of module scope that the body does not name.
     registers: Vec<Vec<Reg>>,
-    /// Names of the latter.
+    /// Names of the registers of module scope that the body does not name.
     unnamed: Vec<String>,
-    /// The registers for what [`Shared::registers`] lists.
+    /// The registers for [`Shared::registers`].
     pub(super) shared: Vec<Vec<Reg>>,
     /// Place and size of each local variable.
     locals: Vec<(Place, u64)>,
@@ -46,13 +47,13 @@ enum Place {
     Local(u64),
 }
 
-/// What functions share because it is of module scope.
+/// The parts of the layout that functions share because they are of module scope.
 pub(super) struct Shared {
-    /// The registers that device functions name, as numbers of [`Module::registers`].
+    /// The registers of module scope that device functions use, as numbers of [`Module::registers`].
     registers: Vec<u32>,
     /// The address of each of [`Module::locals`].
     locals: Vec<u64>,
-    /// Bytes of these, and their alignment.
+    /// Their total size and alignment.
     bytes: u64,
     align: u32,
 }
@@ -69,7 +70,7 @@ impl Shared {
     }
 }
 
-/// A buffer that is filled front to back.
+/// A buffer that is filled in order.
 struct Buffer {
     bytes: u64,
     align: u32,
@@ -80,7 +81,7 @@ impl Buffer {
         Self { bytes: 0, align: 1 }
     }
 
-    /// Room for `bytes` more at a multiple of `align`: its offset.
+    /// Allocates `bytes` bytes aligned to `align`, and returns the offset.
     fn place(&mut self, bytes: u64, align: u32) -> u64 {
         let align = align.max(1);
         self.align = self.align.max(align);
@@ -90,13 +91,13 @@ impl Buffer {
     }
 }
 
-/// A size or offset as the IR keeps it. What does not fit is larger than any memory, and refused at launch.
+/// A size or offset for the IR. A value that does not fit is larger than any memory, and refused at launch.
 pub(super) fn clamp(bytes: u64) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
 impl RegClass {
-    /// The class of a register variable's element, and how many registers it takes (two for `.b128`).
+    /// The class of a register variable's element, and the number of registers per element (two for `.b128`).
     pub fn of(ty: Ty) -> (RegClass, usize) {
         match ty.bits() {
             1 => (RegClass::Pred, 1),
@@ -188,7 +189,7 @@ impl Layout {
             return;
         }
         if param.space == Space::Reg {
-            // A declaration alone: the callee's registers are unknown, but its slots are as many.
+            // The callee's registers are unknown, only their number.
             for _ in 0..usize::from(param.vector.max(1)) * RegClass::of(param.ty).1 {
                 let bytes = param.ty.bytes().clamp(1, 8);
                 let place = ParamPlace::Frame(clamp(frame.place(u64::from(bytes), bytes)));
@@ -203,7 +204,7 @@ impl Layout {
         slots.push(ParamSlot { place, bytes: clamp(bytes), align: param.align });
     }
 
-    /// Places the variables of a body: formals where their slots are, the others behind them.
+    /// Places the variables of a body: formals in their slots, the others after them.
     fn place_locals<'p>(
         &mut self,
         shared: &Shared,
@@ -258,7 +259,7 @@ impl Layout {
         *reg.unwrap_or(&Reg { class: RegClass::R64, index: 0 })
     }
 
-    /// The base and offset of a local variable, and the space that they are in.
+    /// Base, offset and state space of a local variable.
     pub(super) fn local(&self, local: LocalId) -> (Base, i64, Space) {
         match self.locals.get(local.0 as usize) {
             Some((Place::Kernel(offset), _)) => (Base::KernelParam, i64::from(clamp(*offset)), Space::Param),
@@ -268,7 +269,7 @@ impl Layout {
         }
     }
 
-    /// The variables of a body as the IR keeps them.
+    /// The variables of a body for the IR.
     pub(super) fn objects(&self, body: &Body) -> Vec<Object> {
         let object = |(local, (place, bytes)): (&module::LocalVar, &(Place, u64))| {
             let (base, offset) = match place {
@@ -296,7 +297,7 @@ impl Layout {
         }
     }
 
-    /// Drops the registers that the lowered body does not mention, renumbers the others without gaps and names them.
+    /// Drops registers that the lowered body does not use, renumbers the others densely, and names them.
     pub(super) fn compact_registers(&self, body: &Body, function: &mut Function) {
         let mut number: [Vec<Option<u32>>; 4] = Default::default();
         for regs in &self.registers {

@@ -1,24 +1,29 @@
 //! From a checked [`Module`] to a [`Program`].
 //!
-//! Invariant: lowering is total: every checked module has a program that keeps the rules of [`super`], and nothing here
-//! fails or panics. One PTX instruction becomes one [`Inst`](super::Inst); nothing is optimised.
+//! Invariant: lowering is total: every checked module becomes a program that keeps the rules of [`super`],
+//! without errors or panics. One PTX instruction becomes one [`Inst`](super::Inst); nothing is optimised.
 //!
-//! What is decided here, where the manual leaves a choice or spreads it over chapters:
-//! * **Parameters.** A kernel's parameters lie in one buffer, in their order, each at the next multiple of its alignment;
-//!   they stay in `.param` space ([`Base::KernelParam`](super::Base::KernelParam)). A device function's `.param` inputs and returns lie in
-//!   its own frame, and so do the `.param` variables of calls: accesses to them have space `.local` and base
-//!   [`Base::Frame`](super::Base::Frame), and so has an address taken of them (§5.1.6.3). An access of a device function through a register in
-//!   `.param` space is therefore one in `.local` space.
-//! * **Unsized last parameters** get a place at the end of the frame, as large as the largest argument that any call in the
-//!   module passes for an unsized parameter (§7.2, A44).
-//! * **Spaces.** An access that names a variable without giving its space has the variable's space.
-//! * **Flushing.** On `sm_1x`, single-precision arithmetic flushes subnormals: `.ftz` is added to the modifiers.
-//! * **`mad.f32` without rounding** is `mad.rn.f32` on `sm_20` and newer (§9.7.3.7); on `sm_1x` it stays without.
+//! Choices where the manual is silent, or distributed over chapters:
+//! * **Parameters.** A kernel's parameters lie in one buffer, in order, each at the next multiple of its
+//!   alignment; they stay in `.param` space ([`Base::KernelParam`](super::Base::KernelParam)). A device
+//!   function's `.param` inputs and returns lie in its own frame, and so do the `.param` variables of calls:
+//!   accesses to them have space `.local` and base [`Base::Frame`](super::Base::Frame), and so have their
+//!   addresses (§5.1.6.3). An access of a device function in `.param` space through a register is therefore
+//!   an access to `.local` space.
+//! * **Unsized last parameters** get a place at the end of the frame. Its size is that of the largest
+//!   argument that any call in the module passes for an unsized parameter (§7.2, A44).
+//! * **Spaces.** An access that names a variable without a state space has the variable's space.
+//! * **Flushing.** On `sm_1x`, single-precision arithmetic flushes subnormals: `.ftz` is added to the
+//!   modifiers.
+//! * **`mad.f32` without rounding** is `mad.rn.f32` on `sm_20` and newer (§9.7.3.7); on `sm_1x` it stays
+//!   without.
 //! * **Falling off the end** of a body is `ret` (A126). Unreachable blocks are dropped.
-//! * **Registers of module scope** (PTX before 3.0), where device functions name any: every device function takes them all as its
-//!   last parameters and gives them back as its last results, and every function has one of each. **`.local` variables of module
-//!   scope** lie at the bottom of local memory, below what else is in the frame of a kernel, at the same addresses in all kernels.
-//! * **`.alias`** names are replaced by what they stand for in calls, addresses and initialisers.
+//! * **Registers of module scope** (PTX before 3.0), if device functions use any: every device function takes
+//!   all of them as its last parameters and returns them as its last results, and every function has a copy
+//!   of each.
+//! * **`.local` variables of module scope** lie at the bottom of local memory, below the frames of kernels,
+//!   at the same addresses in all kernels.
+//! * **`.alias`** names are replaced by their targets in calls, addresses and initialisers.
 #![deny(clippy::wildcard_enum_match_arm)]
 
 mod body;
@@ -55,24 +60,24 @@ pub fn lower(mut module: Module) -> Program {
     }
 }
 
-/// What lowering a body needs to know of its module.
+/// The parts of a module that the lowering of a body needs.
 struct Context<'m> {
     module: &'m Module,
     aliases: Aliases,
     /// Bytes of the largest argument for an unsized parameter.
     variadic_bytes: u64,
-    /// What is of module scope.
+    /// The layout of module scope.
     shared: layout::Shared,
 }
 
-/// What each function name stands for.
+/// The target of each function name.
 struct Aliases(Vec<FuncId>);
 
 impl Aliases {
     fn new(functions: &[module::Function]) -> Self {
         let resolve = |start: usize| {
             let mut at = FuncId(start as u32);
-            // A chain is at most as long as the list, should it be circular.
+            // Bounded, in case a chain of aliases is circular.
             for _ in 0..functions.len() {
                 match functions.get(at.0 as usize).and_then(|f| f.alias_of) {
                     Some(next) => at = next,
@@ -104,7 +109,7 @@ fn element_type(param: &Param) -> (Ty, u64) {
     (param.ty, (param.bytes / width).max(1))
 }
 
-/// Something that has a signature.
+/// A function or prototype, which has a signature.
 #[derive(Clone, Copy)]
 enum Target {
     Function(FuncId),
@@ -138,7 +143,7 @@ fn lower_function(context: &Context<'_>, function: &module::Function) -> Functio
     lowered
 }
 
-/// The function that the machine implements under this name.
+/// The machine function with this name.
 fn builtin(name: &str) -> Option<Builtin> {
     match name {
         "vprintf" => Some(Builtin::Vprintf),
@@ -149,7 +154,7 @@ fn builtin(name: &str) -> Option<Builtin> {
     }
 }
 
-/// The largest `.param` array that stands last in the arguments of any call: an unsized parameter may receive it.
+/// The largest `.param` array that is the last argument of any call: an unsized parameter may receive it.
 fn largest_variadic_argument(module: &Module) -> u64 {
     let bodies = module.functions.iter().filter_map(|f| f.body.as_ref());
     let mut largest = 0;

@@ -1,12 +1,16 @@
-//! Operands: from what the text says to destinations and sources in the row's order.
+//! Operands: from the text to destinations and sources in the row's order.
 //!
-//! Invariant: the number of [`Dst`]s and [`Src`]s follows from the row, the modifiers and which optional operands are there:
+//! Invariant: the number of [`Dst`]s and [`Src`]s follows from the row, the modifiers and the presence of
+//! optional operands:
 //! * a value of 128 bits is two registers, the low half first, and so are its `Dst`s and `Src`s;
-//! * a destination is one `Dst` for each element, and one more for the second half of a pair, `Sink` where left out;
-//! * a source is one `Src` for each element; one `Absent` where it is left out, whatever its length;
-//! * the coordinates and offsets of a texture or surface access are as many as its geometry uses, padding dropped;
-//! * an operand of a video instruction that may have a selector or a minus sign is a [`Src::Video`] (destination:
-//!   [`Dst::Video`]) with the selector's default decoded (V22): the elements of `a` are 0.., those of `b` follow.
+//! * a destination is one `Dst` per element, and one more for the second half of a pair, `Sink` if it is
+//!   omitted;
+//! * a source is one `Src` per element; one `Absent` if it is omitted, for any length;
+//! * the coordinates and offsets of a texture or surface access are as many as its geometry uses, without
+//!   padding;
+//! * an operand of a video instruction that may have a selector or a minus sign is a [`Src::Video`]
+//!   (destination: [`Dst::Video`]) with the selector's default decoded (V22): the elements of `a` are 0..,
+//!   those of `b` follow.
 
 use super::Context;
 use super::layout::Layout;
@@ -22,7 +26,7 @@ pub(super) struct Lowering<'a> {
     pub(super) layout: &'a Layout,
 }
 
-/// Sources gathered so far, the space of the variable that an address names, and its number if it is one of the body.
+/// Sources so far; the state space of the variable in an address, and its number if it belongs to the body.
 #[derive(Default)]
 struct Sources {
     srcs: Vec<Src>,
@@ -62,7 +66,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The modifiers, with what the target and the operands imply.
+    /// The modifiers, with those that the target and the operands imply.
     fn mods(&self, inst: &module::Inst, operands: &[OperandForm], sources: &Sources) -> Mods {
         let mut mods = inst.mods;
         let addressed =
@@ -163,7 +167,7 @@ impl Lowering<'_> {
                 let used = mods.geom().map(form::companion_lanes);
                 truncate(&mut sources.srcs, start, used);
             }
-            // Control flow: in the terminator.
+            // In the terminator.
             Kind::Label
             | Kind::TargetList
             | Kind::Func
@@ -183,7 +187,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// `[a, b, c]`: members that are left out are optional ones, first to last.
+    /// `[a, b, c]`: omitted members are the optional ones, first to last.
     fn bracket(&self, form: &OperandForm, mods: &Mods, operand: &Operand, sources: &mut Sources) {
         let given = if let Operand::AddressList(list) = operand {
             list.as_slice()
@@ -331,7 +335,7 @@ fn truncate(srcs: &mut Vec<Src>, start: usize, used: Option<u8>) {
     }
 }
 
-/// The bytes that a destination's mask has by default: all, for the packed forms (V24).
+/// The default byte mask of a destination: all bytes, for the packed forms (V24).
 fn default_mask(selector: Option<(Selector, Need)>) -> Option<u8> {
     match selector {
         Some((Selector::Mask2 | Selector::Mask4, _)) => Some(0b1111),
@@ -339,7 +343,7 @@ fn default_mask(selector: Option<(Selector, Need)>) -> Option<u8> {
     }
 }
 
-/// The bytes of a word that a selector or mask names: `b2` is `0b0100`, `h1` is `0b1100`.
+/// The bytes of a word in a selector or mask: `b2` is `0b0100`, `h1` is `0b1100`.
 fn byte_mask(selector: &str) -> u8 {
     let (kind, digits) = selector.split_at_checked(1).unwrap_or(("", ""));
     let bits = digits.bytes().map(|d| match (kind, d.saturating_sub(b'0')) {
@@ -362,8 +366,8 @@ fn space_word(space: Space) -> Option<Word> {
     }
 }
 
-/// Whether an instruction flushes single-precision subnormals on `sm_1x` without saying so. PTX ISA §9.7.3 (and, for
-/// conversions before PTX 1.5, the note in §9.7.8.14).
+/// Whether an instruction implicitly flushes single-precision subnormals on `sm_1x`. PTX ISA §9.7.3; for
+/// conversions before PTX 1.5, the note in §9.7.8.14.
 fn flushes(inst: &module::Inst, version: Version) -> bool {
     let mods = &inst.mods;
     if mods.has(Word::Ftz) {
@@ -379,7 +383,7 @@ fn flushes(inst: &module::Inst, version: Version) -> bool {
     } else if matches!(op, Op::Set | Op::Setp) {
         mods.atype() == Ty::F32
     } else if op == Op::Slct {
-        // The type of operand c, which the row writes as a literal.
+        // The type of operand c, which is a literal in the row.
         mods.ty_in(Slot::Type) == Some(Ty::F32)
     } else if op == Op::Cvt {
         let (d, a) = (mods.dtype(), mods.atype());

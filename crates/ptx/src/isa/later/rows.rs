@@ -1,7 +1,7 @@
 //! The rows of the list of forms that are not implemented, by family.
 //!
-//! Invariant: see [`super`]. Where several rows fit an instruction the first one counts, so a word that came later than its
-//! instruction stands in a row before it.
+//! Invariant: see [`super`]. If several rows match an instruction, the first is used; so a word that is newer
+//! than its instruction has an earlier row.
 
 use super::{Body, Later, Operands, between, later, n};
 

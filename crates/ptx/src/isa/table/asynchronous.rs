@@ -1,6 +1,6 @@
 //! Asynchronous copies and barriers in memory, after PTX 6.4. Sections are those of the current manual.
 //!
-//! Invariant: see [`super`]. Sizes of copies are checked by [`Rule::CopySize`], since they are no range.
+//! Invariant: see [`super`]. Sizes of copies are checked by [`Rule::CopySize`], because they are not a range.
 
 use crate::isa::op::Op;
 use crate::isa::row::Class::{Lane, Memory, Sync};

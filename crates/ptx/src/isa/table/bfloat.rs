@@ -1,8 +1,9 @@
-//! bfloat16 and `.tf32`, and what half precision gained after PTX 6.4. Sections are those of the current manual.
+//! bfloat16 and `.tf32`, and additions to half precision after PTX 6.4. Sections are those of the current
+//! manual.
 //!
-//! Invariant: see [`super`]. As in [`half`](super::half) there are no constants: sources are registers, of untyped bits of the right size,
-//! since `.bf16` and `.tf32` are types of instructions and not of registers. Where a form became available on a newer target than its
-//! first values, the newer values carry the gate.
+//! Invariant: see [`super`]. As in [`half`](super::half) there are no constants: sources are registers of
+//! untyped bits of the right size, because `.bf16` and `.tf32` are types of instructions and not of
+//! registers. If a form was extended for a newer target, the added values carry the gate.
 
 use crate::isa::op::Op;
 use crate::isa::row::Class::Lane;
@@ -30,9 +31,9 @@ const INT: &str = "u8 u16 u32 u64 s8 s16 s32 s64";
 const SM_53: &str = "6.5 sm_53";
 const SM_80: &str = "7.0 sm_80";
 const SM_90: &str = "7.8 sm_90";
-/// Since when, and from which target on, results of conversions can be kept finite.
+/// Gate of `.satfinite`.
 const FINITE: &str = "8.1 sm_80";
-/// Conversions of numbers of eight bits; on `sm_89` they came later.
+/// Gate of conversions of 8-bit floats; on `sm_89` they were added later.
 const FP8: &str = "7.8 sm_89 late 8.1@sm_90";
 const COMPARES: &[Rule] = &[Rule::CmpForType];
 

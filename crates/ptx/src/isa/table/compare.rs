@@ -1,6 +1,6 @@
 //! Comparison and selection. PTX ISA §9.7.5 and, for half precision, §9.7.6.
 //!
-//! Invariant: see [`super`]. Which comparisons exist for which type is [`Rule::CmpForType`].
+//! Invariant: see [`super`]. [`Rule::CmpForType`] says which comparisons exist for which type.
 
 use super::common::ANY;
 use crate::isa::op::Op;

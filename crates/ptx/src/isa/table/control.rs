@@ -1,7 +1,7 @@
 //! Control flow. PTX ISA §9.7.11.
 //!
-//! Invariant: see [`super`]. Whether the last operand of an indirect call is a list of targets or a prototype is decided by its
-//! declaration, so the manual's six lines are three rows.
+//! Invariant: see [`super`]. The declaration of the last operand of an indirect call says whether it is a
+//! list of targets or a prototype, so the manual's six lines are three rows.
 
 use crate::isa::op::Op;
 use crate::isa::row::Class::Control;

@@ -1,7 +1,7 @@
 //! Data movement and conversion. PTX ISA §9.7.8.
 //!
-//! Invariant: see [`super`]. `cvt` is printed on two lines in the manual and governed by prose; here each kind of conversion is a
-//! row of its own, so that a rounding that is required or forbidden is a matter of syntax.
+//! Invariant: see [`super`]. The manual has two lines for `cvt` and governs them by prose. Here each kind of
+//! conversion is a separate row, so that the syntax says whether a rounding is required or forbidden.
 
 use super::common::{ANY, MEM, VEC, WIDE};
 use crate::isa::op::Op;

@@ -1,7 +1,7 @@
 //! Floating-point arithmetic. PTX ISA §9.7.3.
 //!
-//! Invariant: see [`super`]. Forms without modifiers of PTX 1.0 to 1.3 are rows that imply what they meant. Without a rounding,
-//! `add`, `sub` and `mul` round to nearest even and are never contracted.
+//! Invariant: see [`super`]. Forms without modifiers of PTX 1.0 to 1.3 are rows that imply their meaning.
+//! Without a rounding, `add`, `sub` and `mul` round to nearest even and are never contracted.
 
 use super::common::F64;
 use crate::isa::op::Op;

@@ -1,6 +1,7 @@
 //! Half-precision arithmetic. PTX ISA §9.7.4.
 //!
-//! Invariant: see [`super`]. There are no half-precision constants (A94): sources are registers, of a type of the right size.
+//! Invariant: see [`super`]. There are no half-precision constants (A94): sources are registers of the right
+//! size.
 
 use crate::isa::op::Op;
 use crate::isa::row::Class::Lane;

@@ -1,7 +1,8 @@
-//! What tells caches how data will be used, after PTX 6.4. Sections are those of the current manual.
+//! Cache hints after PTX 6.4. Sections are those of the current manual.
 //!
-//! Invariant: see [`super`]. None of it changes a result. Loads and stores with such hints are rows of their own, so that those without
-//! keep their spellings: one has an eviction priority, an amount to fetch, or a policy.
+//! Invariant: see [`super`]. Hints do not change results. Loads and stores with such hints are separate rows,
+//! so that those without keep their spellings: a row has an eviction priority, an amount to prefetch, or a
+//! policy.
 
 use super::common::{VEC, WIDE};
 use crate::isa::op::Op;
@@ -19,7 +20,7 @@ const ST_POLICY: &str = "a:addr(ss) b:>type*vec policy:b64";
 const PRIMARY: &str = "L2::evict_last L2::evict_normal L2::evict_first L2::evict_unchanged";
 const SECONDARY: &str = "L2::evict_first L2::evict_unchanged";
 const SM_80: &str = "7.4 sm_80";
-/// Vectors of 256 bits, and what they are of.
+/// The lengths of vectors of 256 bits.
 const VEC_256: &str = "v4 v8";
 const WORDS: &str = "b32 u32 s32 f32 b64 u64 s64 f64";
 const EVICT_L2: &str = "L2::evict_normal L2::evict_first L2::evict_last";

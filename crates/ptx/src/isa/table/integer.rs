@@ -1,6 +1,7 @@
 //! Integer arithmetic. PTX ISA §9.7.1.
 //!
-//! Invariant: see [`super`]. `.hi`, `.lo` and `.wide` are printed as optional but have no default: they are required (A58).
+//! Invariant: see [`super`]. The manual prints `.hi`, `.lo` and `.wide` as optional, but they have no
+//! default: they are required (A58).
 
 use super::common::INT;
 use crate::isa::op::Op;

@@ -1,6 +1,6 @@
 //! Logic and shift. PTX ISA §9.7.7.
 //!
-//! Invariant: see [`super`]. Shift amounts are 32-bit whatever the type (A75).
+//! Invariant: see [`super`]. Shift amounts have 32 bits for every type (A75).
 
 use crate::isa::op::Op;
 use crate::isa::row::Class::Lane;

@@ -1,6 +1,7 @@
 //! Warp-level matrix multiply-accumulate. PTX ISA §9.7.13.
 //!
-//! Invariant: see [`super`]. Layouts, shape and state space may stand in any order (A146); `.aligned` is implied before PTX 6.3.
+//! Invariant: see [`super`]. Layouts, shape and state space are accepted in any order (A146); `.aligned` is
+//! implied before PTX 6.3.
 
 use crate::isa::op::Op;
 use crate::isa::row::Class::Warp;

@@ -1,7 +1,7 @@
-//! THE TABLE: one file per section of the manual, one row per syntax line.
+//! The instruction table: one file per section of the manual, one row per syntax line.
 //!
 //! Invariant: columns are those of `row`, in that order: op · syntax · sets · operand kinds · since · class ·
-//! section · feature ids · brief. A row is proof-read against the section that it names.
+//! section · feature ids · brief. Each row is proof-read against the section that it names.
 
 use super::row::Row;
 
@@ -56,11 +56,11 @@ mod common {
     pub(super) const ANY: &str = "b16 b32 b64 u16 u32 u64 s16 s32 s64 f32 f64@sm_13|map_f64_to_f32";
     /// Types in memory.
     pub(super) const MEM: &str = "b8 b16 b32 b64 u8 u16 u32 u64 s8 s16 s32 s64 f32 f64@sm_13|map_f64_to_f32";
-    /// Types in memory where an access may have 128 bits.
+    /// Types in memory for accesses of up to 128 bits.
     pub(super) const WIDE: &str =
         "b8 b16 b32 b64 u8 u16 u32 u64 s8 s16 s32 s64 f32 f64@sm_13|map_f64_to_f32 b128@8.3,sm_70";
-    /// Vectors in memory; [`Rule::Vec256`](crate::isa::Rule::Vec256) says of what.
+    /// Vectors in memory; [`Rule::Vec256`](crate::isa::Rule::Vec256) restricts their elements.
     pub(super) const VEC: &str = "v2 v4 v8";
-    /// Since when double precision exists.
+    /// Gate of double precision.
     pub(super) const F64: &str = "1.0 sm_13|map_f64_to_f32";
 }

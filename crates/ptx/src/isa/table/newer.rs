@@ -1,6 +1,6 @@
-//! Forms later than PTX 6.4, as far as the table describes them. Sections are those of the current manual.
+//! Forms later than PTX 6.4 that the table describes. Sections are those of the current manual.
 //!
-//! Invariant: see [`super`]. Later instructions without rows are known by name in [`later`](crate::isa::later).
+//! Invariant: see [`super`]. Later instructions without rows are in [`later`](crate::isa::later).
 
 use crate::isa::op::Op;
 use crate::isa::row::Class::{Lane, Sync, Warp};

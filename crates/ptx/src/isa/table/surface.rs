@@ -1,6 +1,6 @@
 //! Surfaces. PTX ISA §9.7.10.
 //!
-//! Invariant: see [`super`]. The clamp may be left out, as in the manual's examples; `.trap` is meant then.
+//! Invariant: see [`super`]. The clamp may be omitted, as in the manual's examples, and is then `.trap`.
 
 use crate::isa::op::Op;
 use crate::isa::row::Class::{Lane, Memory};

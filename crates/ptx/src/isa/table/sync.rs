@@ -1,6 +1,7 @@
 //! Parallel synchronisation and communication. PTX ISA §9.7.12.
 //!
-//! Invariant: see [`super`]. The qualifiers of `atom` and `red` may stand in any order: the manual prints one and uses others.
+//! Invariant: see [`super`]. The qualifiers of `atom` and `red` are accepted in any order: the manual prints
+//! one order and uses others.
 
 use crate::isa::op::Op;
 use crate::isa::row::Class::{Memory, Sync, Warp};
@@ -10,7 +11,7 @@ const SEM: &str = "relaxed*@6.0,sm_70 acquire@6.0,sm_70 release@6.0,sm_70 acq_re
 const RED_SEM: &str = "relaxed*@6.0,sm_70 release@6.0,sm_70";
 const SCOPE: &str = "cta@5.0,sm_60 cluster@7.8,sm_90 gpu*@5.0,sm_60 sys@5.0,sm_60";
 const SPACE: &str = "-@2.0,sm_20 global shared@1.2,sm_12 shared::cta@7.8,sm_30";
-/// `.cta`, a word that changes nothing.
+/// `.cta`, which has no effect.
 const CTA: &[Set] = &[g("cta", "7.8 sm_30")];
 const COUNT: &[Rule] = &[Rule::BarrierCount];
 

@@ -1,6 +1,6 @@
 //! Textures. PTX ISA §9.7.9.
 //!
-//! Invariant: see [`super`]. What a geometry allows beyond syntax is [`Rule::TexGeometry`].
+//! Invariant: see [`super`]. [`Rule::TexGeometry`] has the restrictions of geometries.
 
 use crate::isa::op::Op;
 use crate::isa::row::Class::{Lane, Memory};

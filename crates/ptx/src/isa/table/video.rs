@@ -1,7 +1,8 @@
 //! Video instructions: scalar and SIMD. PTX ISA §9.7.15, §9.7.16.
 //!
-//! Invariant: see [`super`]. The manual prints one syntax for a family of mnemonics; the macros list the rows of one member and hold no
-//! logic. Secondary operation and merge exclude each other by syntax (V7), as do `.sat` and `.add` of the SIMD forms (V11).
+//! Invariant: see [`super`]. The manual has one syntax line for a family of mnemonics; the macros list the
+//! rows of one member and contain no logic. Secondary operation and merge exclude each other by syntax (V7),
+//! as do `.sat` and `.add` of the SIMD forms (V11).
 
 use crate::isa::op::Op;
 use crate::isa::row::Class::Lane;

@@ -1,9 +1,10 @@
-//! Instructions that must and must not name a form, and since when: read from the manual's prose, section by section.
+//! Instructions that match or do not match a form, and their gates: written from the manual's prose, section
+//! by section.
 
 use super::super::*;
 use crate::syntax::tree::{Expr, ExprKind, Instruction, Item, Operand, OperandKind, Reference, Statement};
 
-/// The outline of an operand as the parser gives it.
+/// The shape of an operand as the parser produces it.
 fn outline(source: &str, operand: &Operand) -> OperandShape {
     fn names(expr: &Expr) -> bool {
         match &expr.kind {
@@ -32,7 +33,7 @@ fn outline(source: &str, operand: &Operand) -> OperandShape {
 
 type Found = (Result<Match, Box<Mismatch>>, Vec<OperandShape>);
 
-/// What one instruction names.
+/// The result of matching one instruction.
 fn find(text: &str) -> Found {
     let source = format!(".version 6.4\n.target sm_70\n.func f() {{ {text}; }}");
     let parsed = crate::syntax::parse(&source);
@@ -54,7 +55,7 @@ fn find(text: &str) -> Found {
     (select(mnemonic.text(&source), &words, &shapes), shapes)
 }
 
-/// The match, where no rule over modifiers or outlines objects.
+/// The match, if no rule about modifiers or shapes is violated.
 fn accepted(text: &str) -> Result<Match, String> {
     let (found, shapes) = find(text);
     let found = found.map_err(|m| format!("{} / {}", m.message, m.label))?;
@@ -207,8 +208,8 @@ fn conversions() {
          cvt.u32 d, a");
 }
 
-/// For integers `.sat` exists where the destination's range is not a superset of the source's: 38 of the 64 pairs, as the
-/// manual's conversion table gives them; here from the ranges themselves.
+/// For integers `.sat` exists if the destination's range does not include the source's: 38 of the 64 pairs,
+/// as in the manual's conversion table; here computed from the ranges.
 #[test]
 fn saturating_conversions_follow_the_ranges() {
     let range = |ty: &str| -> (i128, i128) {
@@ -379,7 +380,7 @@ fn selectors() {
     assert_eq!((1..=4).flat_map(|n| all('b', n)).filter(|s| Mask4.accepts(s)).count(), 15);
 }
 
-/// What the implied modifiers are, where the manual states a default or an equivalence.
+/// Implied modifiers, where the manual states a default or an equivalence.
 #[test]
 fn defaults_are_explicit() {
     let mods = |text: &str| accepted(text).unwrap_or_else(|e| panic!("{text}: {e}")).mods;
@@ -548,7 +549,8 @@ fn explained(text: &str, message: &str, label: &str) {
     assert_eq!((mismatch.message.as_str(), mismatch.label.as_str()), (message, label), "{text}");
 }
 
-/// ptxas takes modifiers in any order; what could change places keeps its own. The order of video instructions is fixed: V20.
+/// ptxas accepts modifiers in any order; words that could be exchanged keep their order. The order of video
+/// instructions is fixed: V20.
 #[test]
 fn modifiers_in_another_order() {
     #[track_caller]
@@ -559,7 +561,7 @@ fn modifiers_in_another_order() {
     order("add.ftz.rn.f32 d, a, b", &["ftz", "rn", "f32"], ".rn.ftz.f32");
     order("prmt.rc8.b32 d, a, b, c", &["rc8", "b32"], ".b32.rc8");
     order("cvt.f32.s32.rn d, a", &["f32", "s32", "rn"], ".rn.f32.s32");
-    // Of video instructions, ptxas takes only the mode of a shift before `.sat`.
+    // Of video instructions, ptxas accepts only the mode of a shift before `.sat`.
     order(
         "vshr.u32.u32.u32.clamp.sat d, a, b",
         &["u32", "u32", "u32", "clamp", "sat"],
@@ -570,13 +572,13 @@ fn modifiers_in_another_order() {
     assert_eq!(find("add.rn.ftz.f32 d, a, b").0.expect("exists").reordered(&["rn", "ftz", "f32"]), None);
 }
 
-/// The text of explanations; reviewed line by line.
+/// The text of explanations, reviewed line by line.
 #[test]
 fn explanations() {
     explained(
         "add.sat.u32 d, a, b",
         "`add` has no form `.sat.u32`",
-        "`.u32` cannot stand here; what can: `.s32` `.f16` `.f16x2` `.f32`",
+        "`.u32` is not allowed here; expected `.s32` `.f16` `.f16x2` `.f32`",
     );
     explained("adt.u32 d, a, b", "there is no instruction `adt`", "");
     explained(
@@ -594,9 +596,9 @@ fn explanations() {
         "`fence` has no form `.sc`",
         "a modifier is missing: `.cta` `.cluster` `.gpu` `.sys`",
     );
-    explained("add.warp.u32 d, a, b", "`add` has no form `.warp.u32`", "`.warp` is no modifier of `add`");
-    explained("add.u32 d, a", "`add.u32` takes 3 operands here, not 2", "");
-    explained("bra", "`bra` takes 1 operand here, not 0", "");
+    explained("add.warp.u32 d, a, b", "`add` has no form `.warp.u32`", "`.warp` is not a modifier of `add`");
+    explained("add.u32 d, a", "`add.u32` takes 3 operands, found 2", "");
+    explained("bra", "`bra` takes 1 operand, found 0", "");
     explained(
         "add.u32 d, a, [b]",
         "`add.u32` cannot take such operands",

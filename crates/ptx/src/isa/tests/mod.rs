@@ -1,4 +1,5 @@
-//! Tests of the table itself: every row parses, no text matches two rows, and the manual's forms and errors come out right.
+//! Tests of the table: every row parses, no text matches two rows, and the manual's forms and errors give the
+//! right results.
 
 mod forms;
 
@@ -12,7 +13,7 @@ fn shape(body: Body) -> OperandShape {
     body.into()
 }
 
-/// Every shape that an operand can be written in, one per kind.
+/// Every shape of a written operand, one per kind.
 fn all_shapes() -> Vec<OperandShape> {
     let bodies = [
         Body::Name,
@@ -35,7 +36,7 @@ fn all_shapes() -> Vec<OperandShape> {
     all
 }
 
-/// All operand lists that a form accepts, one shape per kind; at most `cap`.
+/// All operand lists that a form accepts, with one shape per kind; at most `cap`.
 fn operand_lists(form: &Form, mods: &Mods, cap: usize) -> Vec<Vec<OperandShape>> {
     let shapes = all_shapes();
     let mut all: Vec<Vec<OperandShape>> = vec![vec![]];
@@ -103,7 +104,7 @@ fn every_op_has_a_row() {
     assert!(without.is_empty(), "{without:?}");
 }
 
-/// What a row generates matches that row, and no other row of the mnemonic.
+/// The texts that a row generates match that row, and no other row of the mnemonic.
 #[test]
 fn no_text_matches_two_rows() {
     let mut count = 0;
@@ -133,7 +134,7 @@ fn no_text_matches_two_rows() {
     assert!(count > 5000, "{count}");
 }
 
-/// What the list of later forms says can be read, and no text of the table is one of them.
+/// The list of later forms parses, and no text of the table is in it.
 #[test]
 fn later_forms_have_no_rows() {
     for l in later::LATER {
@@ -152,7 +153,7 @@ fn later_forms_have_no_rows() {
             }
             let mods = match_mods(form.mnemonic, &words);
             let Some((_, mods)) = mods.iter().find(|(row, _)| *row == id) else { continue };
-            // What a rule of the row excludes may be later.
+            // Modifiers that a rule of the row excludes may form a later instruction.
             if id.row().rules.iter().any(|rule| rule::mods_error(*rule, mods).is_some()) {
                 continue;
             }
@@ -167,10 +168,12 @@ fn later_forms_have_no_rows() {
     assert!(both.is_empty(), "these are also later: {both:?}");
 }
 
-/// The project's feature ids of the instructions, chapters 9.7.1 to 9.7.17: each is covered by a row, except those that are not forms.
+/// The project's feature ids of the instructions, chapters 9.7.1 to 9.7.17: each is covered by a row, except
+/// those that are no forms.
 #[test]
 fn every_feature_has_a_row() {
-    // Guards and braces are the parser's, falling off the end is lowering's; `suld.p` and the address of a label were removed.
+    // Guards and braces belong to the parser, falling off the end to lowering; `suld.p` and the address of a
+    // label were removed.
     const NOT_FORMS: &[&str] = &["ins.mov.label", "suld.p", "cf.braces", "cf.guard", "cf.fallthrough"];
     let features: BTreeSet<&str> = include_str!("features.txt").lines().collect();
     let named: BTreeSet<&str> = RowId::all().flat_map(|r| r.row().ids.iter().copied()).collect();

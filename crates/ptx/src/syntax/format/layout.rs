@@ -1,4 +1,4 @@
-//! Where the lines of a formatted text begin, as the tree says it.
+//! The line starts of a formatted text, from its tree.
 //!
 //! Invariant: marks are in the order of the text, and each is the start of a token that is no trivia.
 
@@ -8,19 +8,19 @@ use super::super::tree::{
 };
 use crate::Span;
 
-/// What stands before a token, where the tree says it.
+/// White space before a token that the tree determines.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
-    /// Where the token begins.
+    /// Start of the token.
     pub(super) offset: u32,
-    /// What stands before it.
+    /// The white space before it.
     pub(super) before: Before,
 }
 
-/// What stands before a token.
+/// White space before a token.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Before {
-    /// It begins a line.
+    /// A new line.
     Line(Line),
     /// A blank.
     Space,
@@ -31,7 +31,7 @@ pub(super) enum Before {
 }
 
 impl Before {
-    /// The line that the token begins.
+    /// The line that begins with the token, if it begins one.
     pub(super) fn line(self) -> Option<Line> {
         match self {
             Before::Line(line) => Some(line),
@@ -40,16 +40,16 @@ impl Before {
     }
 }
 
-/// A line that begins with a token.
+/// A line, by its first token.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Line {
     /// Tabs before it.
     pub(super) column: usize,
     /// Tabs before comments that follow it.
     pub(super) inside: usize,
-    /// Whether a blank line may stand before it.
+    /// Whether a blank line before it is kept.
     pub(super) blank: Blank,
-    /// Whether a blank line directly behind it is dropped.
+    /// Whether a blank line directly after it is dropped.
     pub(super) opens: bool,
 }
 
@@ -58,7 +58,7 @@ pub(super) struct Line {
 pub(super) enum Blank {
     /// Never.
     Never,
-    /// Before a comment that stands before the token.
+    /// Only before comments that precede the token.
     BeforeComments,
     /// Always.
     Always,
@@ -104,7 +104,7 @@ impl Layout<'_> {
         self.mark(span.start, Before::Line(line));
     }
 
-    /// The next token of this kind at `offset` or behind it.
+    /// The next token of this kind at or after `offset`.
     fn next(&self, offset: u32, kind: TokenKind) -> Option<Span> {
         let first = self.tokens.partition_point(|token| token.span.start < offset);
         self.tokens[first..].iter().find(|token| token.kind == kind).map(|token| token.span)
@@ -142,7 +142,7 @@ impl Layout<'_> {
         }
     }
 
-    /// Parameters of a kernel or function, each on its line.
+    /// Parameters of a kernel or function, each on its own line.
     fn parameters(&mut self, parameters: &[Parameter]) {
         for parameter in parameters {
             self.line(parameter.span, Line { blank: Blank::Never, ..Line::statement(1) });
@@ -213,7 +213,7 @@ impl Layout<'_> {
         self.line(Span::new(end.saturating_sub(1), end), close);
     }
 
-    /// The name of a section may be several tokens that touch each other.
+    /// A section name may consist of several adjacent tokens.
     fn section_name(&mut self, name: Span) {
         let first = self.tokens.partition_point(|token| token.span.start <= name.start);
         let rest = self.tokens[first..].iter().take_while(|token| token.span.start < name.end);

@@ -1,14 +1,15 @@
-//! The canonical layout of a text, as `ptxvm fmt` prints it.
+//! The canonical layout of a text, as printed by `ptxvm fmt`.
 //!
-//! Invariants: only white space changes. Tokens and comments stay, in their order (a comment that ends its line loses the
-//! blanks at its end); so the tree stays the same but for its places. Formatting what has been formatted changes nothing. The
-//! work is linear in the text. A text that the parser refuses is not touched.
+//! Invariants: only white space changes. Tokens and comments stay in order, except that blanks at the end of
+//! a line comment are removed; so the tree stays the same except for its places. Formatting is idempotent and
+//! takes linear time. A text with syntax errors is not changed.
 //!
-//! The layout is that of compilers: one statement on a line, a tab for each block around it, labels in column 0, operands
-//! behind a tab, parameters of kernels and functions each on its line, long lists broken after a comma. Of blank lines one is
-//! kept. A comment stays on its own line, or behind what it stands behind.
+//! The layout is that of compilers: one statement per line, a tab for each enclosing block, labels in column
+//! 0, a tab before operands, each parameter of a kernel or function on its own line, long lists broken after
+//! a comma. At most one blank line is kept. A comment stays on its own line, or after the token that it
+//! follows.
 //!
-//! Where lines begin is a matter of the tree (`layout`), what stands between two tokens of a line one of the tokens
+//! Line starts come from the tree (`layout`), the space between two tokens of a line from the tokens
 //! (`spacing`). PTX ISA §4.1 to §4.3.
 
 mod layout;
@@ -21,15 +22,15 @@ use super::{Parsed, parse};
 use crate::diag::Diagnostic;
 use layout::{Before, Blank, Line, Mark};
 
-/// Lines are broken where they would be longer, if there is a comma to break at. Chosen; nothing depends on it.
+/// Longer lines are broken after a comma. Chosen arbitrarily.
 const WIDTH: usize = 100;
 /// Blanks from one tab stop to the next.
 const TAB: usize = 8;
 
-/// The text in canonical layout.
+/// Formats the text.
 ///
 /// # Errors
-/// What the parser found, where it refuses the text.
+/// The syntax errors, if there are any.
 pub fn format(source: &str) -> Result<String, Vec<Diagnostic>> {
     if let Some(foreign) = super::foreign::recognise(source) {
         return Err(vec![foreign]);
@@ -56,37 +57,37 @@ pub fn format(source: &str) -> Result<String, Vec<Diagnostic>> {
     Ok(writer.finish())
 }
 
-/// What has been written, and what has to be known of it.
+/// The output, and the state for the next token.
 struct Writer<'s> {
     source: &'s str,
     tokens: &'s [Token],
     out: String,
     /// Column of the next character; 0 at the start of a line.
     column: usize,
-    /// The line that the statement at hand began on.
+    /// The line on which the current statement began.
     line: Line,
     /// The last token that is no trivia.
     previous: Option<Token>,
-    /// Whether a `?` of this statement waits for its `:`.
+    /// How many `?` of this statement have no `:` yet.
     ternaries: usize,
-    /// What stands between the last token and the next.
+    /// The trivia between the last token and the next.
     state: Gap,
-    /// Where the next mark stands.
+    /// The start of the next mark.
     next_mark: u32,
 }
 
-/// What has been met since the last token that is no trivia.
+/// The trivia since the last token that is none.
 #[derive(Clone, Copy, Debug, Default)]
 struct Gap {
     /// Line ends of the source since the last token or comment.
     newlines: usize,
-    /// The last comment takes the rest of its line.
+    /// The last comment extends to the end of its line.
     ends_line: bool,
-    /// A comment has been met.
+    /// There was a comment.
     comment: bool,
-    /// The line that is being written holds nothing but comments.
+    /// The current output line contains only comments.
     comments_only: bool,
-    /// Nothing stands between here and an opening brace or parenthesis but a comment on its line.
+    /// Since the opening brace or parenthesis there was at most a comment on its line.
     opened: bool,
 }
 
@@ -105,8 +106,8 @@ impl<'s> Writer<'s> {
         }
     }
 
-    /// Writes the comments between two tokens. `next` is the line that the second begins, if it does; `end` is the end of the
-    /// text.
+    /// Writes the comments between two tokens. `next` is the line that begins with the second token, if any;
+    /// `end`: at the end of the text.
     fn gap(&mut self, trivia: &[Token], next: Option<Line>, end: bool) {
         for token in trivia {
             let text = token.span.text(self.source);
@@ -114,7 +115,7 @@ impl<'s> Writer<'s> {
                 TokenKind::Whitespace => self.state.newlines += text.matches('\n').count(),
                 TokenKind::HashLine => self.comment(text.trim_end(), next, end, true),
                 TokenKind::LineComment => self.comment(text.trim_end(), next, end, false),
-                // All others that are trivia; an unterminated one has been refused.
+                // Other trivia are white space; an unterminated comment is a syntax error.
                 _ => self.comment(text, next, end, false),
             }
             if matches!(token.kind, TokenKind::HashLine | TokenKind::LineComment) {
@@ -123,7 +124,7 @@ impl<'s> Writer<'s> {
         }
     }
 
-    /// Writes a comment, or a line for the preprocessor (`whole_line`).
+    /// Writes a comment, or a preprocessor line (`whole_line`).
     fn comment(&mut self, text: &str, next: Option<Line>, end: bool, whole_line: bool) {
         let own_line = self.state.newlines > 0 || self.state.ends_line || whole_line;
         if own_line || self.out.is_empty() {
@@ -141,7 +142,7 @@ impl<'s> Writer<'s> {
         self.state = Gap { newlines: 0, ends_line: false, comment: true, ..self.state };
     }
 
-    /// Writes what stands between the last token and this one, and this one.
+    /// Writes the space before a token, and the token.
     fn token(&mut self, index: usize, mark: Option<Before>) {
         let token = self.tokens[index];
         let state = self.state;
@@ -176,7 +177,8 @@ impl<'s> Writer<'s> {
         self.state = Gap { opened, ends_line: token.kind == TokenKind::DwarfLine, ..Gap::default() };
     }
 
-    /// What stands between two tokens of a statement: nothing, a blank, or the end of a line that would be too long.
+    /// Writes the space between two tokens of a statement: nothing, a blank, or a line break if the line
+    /// would be too long.
     fn space(&mut self, index: usize, touches: bool) {
         let token = self.tokens[index];
         let Some(previous) = self.previous else { return };
@@ -190,8 +192,8 @@ impl<'s> Writer<'s> {
         }
     }
 
-    /// How wide the item of a list that begins here is, to its comma, a comment or the end of the statement; cut at the width
-    /// of a line.
+    /// The width of the list item that begins here, up to its comma, a comment or the end of the statement;
+    /// at most the width of a line.
     fn item_width(&self, index: usize) -> usize {
         let mut width = 0;
         for token in &self.tokens[index..] {
@@ -217,7 +219,7 @@ impl<'s> Writer<'s> {
         self.indent(self.line.column + 1);
     }
 
-    /// Ends the line that is being written, and keeps a blank line of the source where one may stand.
+    /// Ends the current line, and keeps a blank line of the source where one is allowed.
     fn new_line(&mut self, keeps_blank: bool) {
         self.end_line();
         if keeps_blank && self.state.newlines > 1 && !self.state.opened {
@@ -249,7 +251,7 @@ impl<'s> Writer<'s> {
         for c in last.chars() {
             self.column = if c == '\t' { (self.column / TAB + 1) * TAB } else { self.column + 1 };
         }
-        // A comment may end with an empty line; the line is not at its start all the same.
+        // A comment can end with an empty line; the writer is then not at the start of a line.
         self.column = self.column.max(1);
     }
 

@@ -1,4 +1,4 @@
-//! The layout, by example. Both texts of each are written by hand.
+//! Examples of the layout. Both texts of each example are written by hand.
 
 use super::format;
 

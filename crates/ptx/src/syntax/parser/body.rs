@@ -10,19 +10,19 @@ use super::{K, Parse, Parser, Reported, Token, is_directive, is_module_directive
 use crate::Span;
 use crate::diag::{Code, Diagnostic};
 
-/// A piece of a body.
+/// A part of a body.
 #[derive(Debug)]
 pub(crate) enum Piece {
     /// The `{` of an inner block.
     Open(Span),
     /// The `}` of a block.
     Close,
-    /// Anything else, never a block.
+    /// A statement other than a block.
     Statement(Statement),
 }
 
 impl Parser<'_> {
-    /// A function's body as a tree. The token at hand is its `{`.
+    /// Parses a function's body. The current token is its `{`.
     pub(super) fn body(&mut self) -> Block {
         let mut around: Vec<Block> = Vec::new();
         let mut block = Block { span: self.span(), statements: Vec::new() };
@@ -50,7 +50,7 @@ impl Parser<'_> {
         block
     }
 
-    /// Enters a function's body, for [`piece`](Self::piece). The token at hand is its `{`.
+    /// Enters a function's body, for [`piece`](Self::piece). The current token is its `{`.
     pub(crate) fn begin_body(&mut self) {
         self.depth = 1;
         self.unexpected_reported = false;
@@ -60,7 +60,7 @@ impl Parser<'_> {
         self.open.push(open);
     }
 
-    /// Takes the memory of an instruction that is no longer needed for the next one.
+    /// Recycles the memory of an instruction for the next one.
     pub(crate) fn reuse(&mut self, instruction: Instruction) {
         if instruction.operands.capacity() > self.operands.capacity() {
             self.operands = instruction.operands;
@@ -68,8 +68,8 @@ impl Parser<'_> {
         }
     }
 
-    /// The next piece of the body, whose own `{` is none; its `}` is the last. Where a closing brace is missing, that is reported
-    /// once, and all open blocks end.
+    /// The next part of the body. The body's own `{` is not returned; its `}` is the last part. A missing
+    /// closing brace is reported once and closes all open blocks.
     pub(crate) fn piece(&mut self) -> Option<Piece> {
         let open = *self.open.last()?;
         if !self.unwinding && !self.is(K::RBrace) {
@@ -104,8 +104,9 @@ impl Parser<'_> {
         })
     }
 
-    /// The labels of the blocks of the body that begins with the token at hand: the place of the block's `{` and the label, in the
-    /// order of the blocks and in each of the text. In a text with mistakes there may be others than those that are read.
+    /// The labels of all blocks of the body whose `{` is the current token: place of the block's `{` and
+    /// label, in the order of blocks, then of the text. In a text with mistakes the result can differ from
+    /// the labels that are parsed later.
     pub(crate) fn labels_ahead(&self) -> Vec<(u32, Name)> {
         let mut labels = Vec::new();
         let mut open = Vec::new();
@@ -129,7 +130,7 @@ impl Parser<'_> {
                         labels.push((*block, name));
                     }
                 }
-                // A function cannot begin in a body: this one has no end.
+                // A function cannot begin in a body, so the body's end is missing.
                 _ => break,
             }
         }
@@ -137,7 +138,7 @@ impl Parser<'_> {
         labels
     }
 
-    /// The `{` of an inner block. One that nests too deeply is reported and skipped.
+    /// The `{` of an inner block. A block that is nested too deeply is reported and skipped.
     fn open_block(&mut self) -> Piece {
         let open = self.span();
         if self.enter("blocks").is_err() {
@@ -149,7 +150,7 @@ impl Parser<'_> {
         Piece::Open(open)
     }
 
-    /// Skips a block without looking into it.
+    /// Skips a block without parsing it.
     fn skip_block(&mut self) {
         let mut open = 0usize;
         while !self.is_end() {
@@ -165,7 +166,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether a function begins here, which cannot stand in a body.
+    /// Whether a function begins here, which is not allowed in a body.
     fn is_other_item(&self) -> bool {
         let mut ahead = 0;
         while linkage_named(self.word_ahead(ahead)).is_some() {
@@ -174,7 +175,7 @@ impl Parser<'_> {
         matches!(self.word_ahead(ahead), "entry" | "func")
     }
 
-    /// Reports a brace that is never closed.
+    /// Reports an unclosed brace.
     pub(super) fn unclosed(&mut self, open: Span) {
         if self.is_end() && self.cut_short {
             return;
@@ -209,7 +210,7 @@ impl Parser<'_> {
         statement.map(Piece::Statement)
     }
 
-    /// A label, and with it the directive that it names.
+    /// A label, with the directive that it names.
     fn labelled(&mut self) -> Parse<Statement> {
         let label = self.name("a label")?;
         self.expect(K::Colon, "`:`")?;
@@ -265,11 +266,11 @@ impl Parser<'_> {
         let start = self.span();
         let diagnostic =
             Diagnostic::new(Code::MisplacedDirective, start, format!("`.{word}` inside a function"))
-                .with_help("it can stand at module scope only")
+                .with_help("it is allowed at module scope only")
                 .with_section("11");
         self.report(diagnostic);
         if word == "section" {
-            // A mistake inside is a second one and has been reported.
+            // Another mistake inside of it is not reported.
             let _ = self.section();
             return Statement::Error(start.to(self.previous()));
         }
@@ -311,12 +312,12 @@ impl Parser<'_> {
         Ok(BranchTargets { span: label.span.to(self.previous()), label, targets })
     }
 
-    /// A guard with its instruction. A guarded block is reported, and read as if it had no guard.
+    /// A guard with its instruction. A guarded block is reported, and parsed as an unguarded one.
     fn guarded(&mut self) -> Parse<Piece> {
         let guard = self.guard()?;
         if self.is(K::Colon) {
             let diagnostic = Diagnostic::new(Code::BadGuard, self.span(), "`:` after a guard")
-                .with_help("a guard stands directly before its instruction: `@p bra L;`")
+                .with_help("a guard directly precedes its instruction: `@p bra L;`")
                 .with_section("4.3.2");
             self.report(diagnostic);
             self.bump();
@@ -357,7 +358,7 @@ impl Parser<'_> {
         Ok(Guard { span: start.to(name.span), negated, name })
     }
 
-    /// Whether `[1].` touches the word before it.
+    /// Whether `[1].` directly follows the previous word.
     fn is_bank(&self) -> bool {
         let number = self.kind_ahead(1).is_some_and(K::is_number);
         self.touches()
@@ -366,7 +367,7 @@ impl Parser<'_> {
             && self.kind_ahead(3) == Some(K::DotWord)
     }
 
-    /// Reports and skips a bank behind a word that has none.
+    /// Reports and skips a bank after a word that takes none.
     fn bank_of_another_space(&mut self, word: Word) {
         let word = word.text(self.source);
         let diagnostic =
@@ -406,14 +407,15 @@ impl Parser<'_> {
     }
 }
 
-/// The label that the tokens before a colon end with. The name in `c ? a : b` is none, as it does not begin a statement.
+/// The label at the end of the tokens before a colon. The name in `c ? a : b` is no label, because it does
+/// not begin a statement.
 fn label_before(before: &[Token]) -> Option<Name> {
     let [.., second, first, name] = before else { return None };
     let begins = match first.kind {
         K::LBrace | K::RBrace | K::Semicolon | K::Colon => true,
         // `.loc` ends without a semicolon.
         kind if kind.is_number() => true,
-        // A statement without its semicolon; a guard before a label, which has been reported.
+        // A statement whose semicolon is missing, or a guard before a label, which was reported.
         K::Ident => name.first_on_line || matches!(second.kind, K::At | K::Bang),
         K::RBracket | K::RParen | K::Str | K::UnterminatedStr | K::DotWord | K::Sink => name.first_on_line,
         _ => false,
@@ -421,7 +423,7 @@ fn label_before(before: &[Token]) -> Option<Name> {
     (begins && name.kind == K::Ident).then_some(Name { span: name.span })
 }
 
-/// Whether a label before `.word` is no place in the program, but the name of a list or prototype.
+/// Whether a label before `.word` names a list or prototype instead of a place in the program.
 fn is_named_by_label(word: &str) -> bool {
     matches!(word, "callprototype" | "calltargets" | "branchtargets")
 }

@@ -1,4 +1,4 @@
-//! Debugging directives. PTX ISA §11.5; the inlining part of `.loc` is of PTX 7.2.
+//! Debugging directives. PTX ISA §11.5; the inlining part of `.loc` is from PTX 7.2.
 
 use super::super::tree::{Expr, File, Inlined, Loc, Name, Section, SectionLine, Spanned};
 use super::{K, Parse, Parser, Reported};

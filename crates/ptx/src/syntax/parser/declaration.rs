@@ -1,7 +1,7 @@
 //! Declarations of variables and parameters. PTX ISA §5.1.6, §5.4.
 //!
-//! Invariant: a declaration whose names can be read is kept, even where its type or one of its words cannot, so that a
-//! mistake in it does not make its uses look undeclared.
+//! Invariant: a declaration whose names can be parsed is kept even if its type or another word is wrong, so
+//! that its uses are not reported as undeclared.
 
 use super::super::tree::{
     Attribute, Declarator, Dimension, Initializer, Linkage, Name, Parameter, Ptr, Spanned, Specifiers,
@@ -17,7 +17,7 @@ pub(super) fn linkage_named(word: &str) -> Option<Linkage> {
     [Linkage::Extern, Linkage::Visible, Linkage::Weak, Linkage::Common].into_iter().find(|l| l.name() == word)
 }
 
-/// The state space of that name, among those that a declaration can name.
+/// The state space with this name, if declarations can have it.
 pub(super) fn space_named(word: &str) -> Option<Space> {
     [
         Space::Reg,
@@ -60,7 +60,7 @@ impl Parser<'_> {
         Ok(Variable { span: start.to(self.previous()), specifiers, names })
     }
 
-    /// `(a, b)`, with nothing or something in it.
+    /// `(a, b)`, possibly empty.
     pub(super) fn parameters(&mut self) -> Parse<Vec<Parameter>> {
         let open = self.expect(K::LParen, "`(`")?;
         let mut parameters = Vec::new();
@@ -86,7 +86,8 @@ impl Parser<'_> {
                     self.skip_in_list(K::RParen);
                 }
             }
-            // A parameter behind one without its comma is read; anything else ends the list.
+            // A missing comma before a parameter is reported and parsing continues; another token ends the
+            // list.
             if self.eat(K::Comma).is_none() && space_named(self.word()).is_none() {
                 return self.eat(K::RParen).map(|_| parameters).ok_or(Reported);
             }
@@ -140,7 +141,7 @@ impl Parser<'_> {
         Ok(specifiers)
     }
 
-    /// One word of a declaration. Says whether it stands where a type should and is none.
+    /// Parses one word of a declaration. Returns whether it is at the place of the type and is no type.
     fn specifier(&mut self, specifiers: &mut Specifiers) -> Parse<bool> {
         let word = self.word();
         let span = self.span();
@@ -167,7 +168,7 @@ impl Parser<'_> {
                         let diagnostic = Diagnostic::new(
                             Code::BadDeclaration,
                             span,
-                            format!("`.{word}` stands before the type, not behind it"),
+                            format!("`.{word}` must precede the type"),
                         )
                         .with_section("5.4.2");
                         self.report(diagnostic);
@@ -177,7 +178,7 @@ impl Parser<'_> {
                     self.once(specifiers.ty.is_some(), span);
                     specifiers.ty = Some(Spanned { value: ty, span });
                 } else {
-                    let message = format!("`.{word}` is no type, and cannot stand in a declaration");
+                    let message = format!("`.{word}` is not a type, and is not allowed in a declaration");
                     let diagnostic =
                         Diagnostic::new(Code::BadDeclaration, span, message).with_section("5.2.1");
                     self.report(diagnostic);
@@ -188,7 +189,7 @@ impl Parser<'_> {
         Ok(false)
     }
 
-    /// Reports a word that stands for the second time.
+    /// Reports a word that occurs twice.
     fn once(&mut self, again: bool, span: Span) {
         if again {
             let message =
@@ -235,8 +236,8 @@ impl Parser<'_> {
         Ok(Ptr { span: start.to(self.previous()), space, align })
     }
 
-    /// A name with its count, dimensions and initialiser, in a list that `close` ends. In a list of parameters `_` is a name.
-    /// What cannot be read behind the name is skipped.
+    /// A name with count, dimensions and initialiser, in a list that ends with `close`. In parameter lists
+    /// `_` is a name. After a syntax error, the rest of the declarator is skipped.
     fn declarator(&mut self, close: K) -> Parse<Declarator> {
         let name = match self.kind() {
             Some(K::Sink) if close == K::RParen => Name { span: self.bump() },

@@ -1,4 +1,4 @@
-//! Constant expressions. PTX ISA §4.6.3, Table 4; casts stand on the level of the unary operators.
+//! Constant expressions. PTX ISA §4.6.3, Table 4; casts have the precedence of unary operators.
 //!
 //! Invariant: an expression has at most [`MAX_NESTING`] operators and parentheses, which bounds its depth.
 
@@ -8,9 +8,9 @@ use super::{K, MAX_NESTING, Parse, Parser};
 use crate::Span;
 use crate::diag::{Code, Diagnostic};
 
-/// The loosest level: everything, `?:` included.
+/// The lowest precedence: any expression, including `?:`.
 const ANY: u8 = 0;
-/// The level of `+`: what can stand between `<` and `>`.
+/// The precedence of `+`: the lowest that is allowed between `<` and `>`.
 const SUM: u8 = BinaryOp::Add.precedence();
 
 impl Parser<'_> {
@@ -21,20 +21,20 @@ impl Parser<'_> {
         self.expression_after(left, ANY)
     }
 
-    /// A constant expression between `<` and `>`, where those are no operators.
+    /// A constant expression between `<` and `>`, in which these are not operators.
     pub(super) fn constant_in_angles(&mut self) -> Parse<Expr> {
         self.operators = 0;
         let left = self.unary()?;
         self.expression_after(left, SUM)
     }
 
-    /// The rest of an expression of which `name` was the first operand.
+    /// The rest of an expression whose first operand is `name`.
     pub(super) fn constant_after(&mut self, name: Reference) -> Parse<Expr> {
         self.operators = 0;
         self.expression_after(Expr { span: name.span, kind: ExprKind::Name(name) }, ANY)
     }
 
-    /// Whether the token at hand continues an expression.
+    /// Whether the current token continues an expression.
     pub(super) fn is_operator(&self) -> bool {
         self.is(K::Question) || self.binary_operator().is_some()
     }
@@ -53,7 +53,7 @@ impl Parser<'_> {
         self.expression_after(left, ANY)
     }
 
-    /// Binary operators of at least `level` after `left`, and at the loosest level `?:`.
+    /// Parses binary operators of at least `level` after `left`; at the lowest level also `?:`.
     fn expression_after(&mut self, mut left: Expr, level: u8) -> Parse<Expr> {
         while let Some(op) = self.binary_operator().filter(|op| op.precedence() >= level.max(1)) {
             self.count_operator()?;
@@ -186,7 +186,7 @@ impl Parser<'_> {
         Ok((Box::new(inner), end))
     }
 
-    /// A name, perhaps with a component or selector that touches it.
+    /// A name, with an adjacent component or selector if there is one.
     pub(super) fn reference(&mut self) -> Parse<Reference> {
         let name: Name = self.name("a name")?;
         let suffix = if self.touches() { self.eat_word() } else { None };

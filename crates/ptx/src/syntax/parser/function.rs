@@ -1,4 +1,4 @@
-//! Kernels and functions: signature, directives, body or none. PTX ISA §11.2, §11.4.
+//! Kernels and functions: signature, directives and optional body. PTX ISA §11.2, §11.4.
 
 use super::super::tree::{
     Function, FunctionDirective, FunctionDirectiveKind as D, FunctionKind, Linkage, Name, Spanned, Str,
@@ -6,7 +6,7 @@ use super::super::tree::{
 use super::{K, Parse, Parser, Reported};
 use crate::diag::{Code, Diagnostic};
 
-/// Whether `.word` stands between the signature and the body of a function, and nowhere else.
+/// Whether `.word` is a directive between signature and body.
 pub(super) fn is_function_directive(word: &str) -> bool {
     matches!(
         word,
@@ -28,7 +28,7 @@ pub(super) fn is_function_directive(word: &str) -> bool {
 }
 
 impl Parser<'_> {
-    /// `.entry` or `.func`, from the word to the end of a prototype or to before the body.
+    /// `.entry` or `.func`, up to the end of a prototype or the start of the body.
     pub(super) fn function(&mut self, linkage: Option<Spanned<Linkage>>) -> Parse<Function> {
         let kind = if self.word() == "entry" { FunctionKind::Entry } else { FunctionKind::Func };
         let kind = Spanned { value: kind, span: self.bump() };
@@ -67,7 +67,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// A body, or the end of a prototype: its semicolon may be missing where another item follows.
+    /// The start of a body, or the semicolon of a prototype, which may be missing before another item.
     fn function_end(&mut self, signature: Parse<()>) -> Parse<()> {
         let complete =
             self.is(K::LBrace) || self.is(K::Semicolon) || self.is_end() || self.begins_next_item();
@@ -83,7 +83,7 @@ impl Parser<'_> {
         reported.map_or(Ok(()), Err)
     }
 
-    /// Skips to a body, to the semicolon of a prototype, or to the next item.
+    /// Skips to a body, the semicolon of a prototype, or the next item.
     fn skip_signature(&mut self) {
         while !self.is_end() && !self.is(K::LBrace) && !super::is_module_directive(self.word()) {
             if self.is(K::Semicolon) {
@@ -107,7 +107,7 @@ impl Parser<'_> {
         item && self.first_on_line()
     }
 
-    /// What stands between a signature and a body.
+    /// The directives between signature and body.
     pub(super) fn function_directives(&mut self) -> Vec<FunctionDirective> {
         let mut directives = Vec::new();
         while self.is(K::DotWord) && !self.is_item_word() {
@@ -157,10 +157,10 @@ impl Parser<'_> {
             }
             "minperctamemory" => D::MinPerCtaMemory(self.constant()?),
             _ => {
-                let message = format!("`.{word}` is no directive of a function");
+                let message = format!("`.{word}` is not a directive of a function");
                 let diagnostic = Diagnostic::new(Code::UnknownDirective, span, message)
                     .with_help(
-                        "between signature and body can stand `.maxnreg`, `.maxntid`, `.reqntid`, `.minnctapersm`, \
+                        "allowed between signature and body: `.maxnreg`, `.maxntid`, `.reqntid`, `.minnctapersm`, \
                          `.maxnctapersm`, `.noreturn`, `.pragma`",
                     )
                     .with_section("11.4");
@@ -180,7 +180,7 @@ impl Parser<'_> {
         Ok(extents)
     }
 
-    /// `"…", n`: names and numbers of languages, none of which means anything here.
+    /// `"…", n`: names and numbers of languages, which are ignored.
     fn languages(&mut self) -> Parse<()> {
         loop {
             if self.is(K::Str) {

@@ -1,11 +1,11 @@
 //! Tokens to tree.
 //!
-//! Invariants: parsing always ends (every loop consumes a token or stops), recursion is bounded by
-//! [`MAX_NESTING`](super::MAX_NESTING), and one mistake gives one diagnostic: whoever reports returns [`Reported`], and
-//! whoever catches it skips to the next place where something can start. Lexical mistakes have been reported by the
-//! lexer, so nothing more is said about them here.
+//! Invariants: parsing always ends, because every loop consumes a token or stops. Recursion is bounded by
+//! [`MAX_NESTING`](super::MAX_NESTING). One mistake gives one diagnostic: a function that reports a mistake
+//! returns [`Reported`], and the function that handles it skips to the next place where a construct can
+//! begin. Lexical mistakes are reported by the lexer only.
 //!
-//! One file per part of the language: [`module`] (what stands outside functions), [`debug`] (`.file`, `.loc`, `.section`),
+//! One file per part of the language: [`module`] (module scope), [`debug`] (`.file`, `.loc`, `.section`),
 //! [`declaration`], [`function`], [`body`] (statements and instructions), [`operand`], [`expression`].
 
 mod body;
@@ -25,50 +25,50 @@ use super::{MAX_DIAGNOSTICS, MAX_NESTING, number};
 use crate::Span;
 use crate::diag::{Code, Diagnostic};
 
-/// A diagnostic has been made; the caller recovers.
+/// A mistake was reported; the caller recovers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reported;
 
-/// What a part of the parser gives.
+/// The result of a parsing function.
 type Parse<T> = Result<T, Reported>;
 
-/// The cursor over the tokens, and what has been found so far.
+/// The cursor over the tokens, and the parser's state.
 pub(crate) struct Parser<'s> {
     source: &'s str,
-    /// Those that the grammar sees.
+    /// The tokens of the grammar.
     tokens: &'s [Token],
-    /// As [`Lexed::marks`]; needed for [`labels_ahead`](Self::labels_ahead) alone.
+    /// As [`Lexed::marks`]; used only by [`labels_ahead`](Self::labels_ahead).
     marks: &'s [u32],
     at: usize,
-    /// What has been found and not been taken.
+    /// Diagnostics that are not taken yet.
     diagnostics: Vec<Diagnostic>,
-    /// How many diagnostics there have been.
+    /// The number of diagnostics so far.
     reported: usize,
-    /// The memory of operands that have been dropped, for those of the next instruction.
+    /// Memory of dropped operands, for the next instruction.
     operands: Vec<Operand>,
     /// Depth of blocks or of initialiser lists.
     depth: usize,
-    /// Operators seen in the expression at hand.
+    /// Operators in the current expression.
     operators: usize,
     /// Whether section names are values here.
     in_section: bool,
-    /// The `{` of the body at hand and of the blocks that are open in it.
+    /// The `{` of the current body and of its open blocks.
     open: Vec<Span>,
-    /// Whether blocks end without their `}` because a directive of module scope was met.
+    /// Whether blocks end without `}`, because a directive of module scope occurred.
     unwinding: bool,
-    /// Whether the body of the function that was just read comes next.
+    /// Whether the next part is the body of the last function.
     body_follows: bool,
     /// The last function's body.
     last_body: Option<Span>,
-    /// Whether something unexpected was reported in the statement, signature or directive at hand: what else is unexpected in
-    /// it most likely follows from that.
+    /// Whether an unexpected token was reported in the current statement, signature or directive. Further
+    /// unexpected tokens are likely consequences.
     unexpected_reported: bool,
-    /// Whether the end of the text comes too early for a reason that has been reported.
+    /// Whether the text ends too early for a reason that was reported.
     cut_short: bool,
 }
 
 impl<'s> Parser<'s> {
-    /// Starts with the tokens that the grammar sees.
+    /// Starts with the tokens of the grammar.
     pub(crate) fn new(source: &'s str, lexed: &'s Lexed) -> Self {
         Self {
             source,
@@ -90,12 +90,12 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// Whether anything has been found since [`take_diagnostics`](Self::take_diagnostics).
+    /// Whether there are diagnostics since the last [`take_diagnostics`](Self::take_diagnostics).
     pub(crate) fn has_diagnostics(&self) -> bool {
         !self.diagnostics.is_empty()
     }
 
-    /// What has been found since this was asked last.
+    /// The diagnostics since the last call.
     pub(crate) fn take_diagnostics(&mut self) -> Vec<Diagnostic> {
         std::mem::take(&mut self.diagnostics)
     }
@@ -118,18 +118,18 @@ impl<'s> Parser<'s> {
         self.at >= self.tokens.len()
     }
 
-    /// The place of the token at hand; at the end of the text, the empty place behind the last token.
+    /// The place of the current token; at the end of the text, the empty place after the last token.
     pub(crate) fn span(&self) -> Span {
         self.tokens.get(self.at).map_or_else(|| self.behind(), |t| t.span)
     }
 
-    /// The empty place directly behind the last token consumed.
+    /// The empty place directly after the last consumed token.
     fn behind(&self) -> Span {
         let end = self.previous().end;
         Span::new(end, end)
     }
 
-    /// The place of the last token consumed.
+    /// The place of the last consumed token.
     pub(crate) fn previous(&self) -> Span {
         let last = self.at.min(self.tokens.len()).checked_sub(1);
         last.map_or(Span::default(), |i| self.tokens[i].span)
@@ -143,7 +143,7 @@ impl<'s> Parser<'s> {
         self.tokens.get(self.at + ahead).map_or("", |t| t.span.text(self.source))
     }
 
-    /// The word at hand without its dot; empty where there is none.
+    /// The current word without its dot; empty if there is none.
     fn word(&self) -> &'s str {
         self.word_ahead(0)
     }
@@ -156,7 +156,7 @@ impl<'s> Parser<'s> {
         self.tokens.get(self.at).is_some_and(|t| t.first_on_line)
     }
 
-    /// Whether the token at hand touches the one before it.
+    /// Whether the current token is adjacent to the previous one.
     fn touches(&self) -> bool {
         !self.is_end() && self.at > 0 && self.span().start == self.previous().end
     }
@@ -215,7 +215,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// The semicolon of a statement. Where it is missing, that is reported and the statement stands.
+    /// The semicolon of a statement. A missing semicolon is reported, and the statement is kept.
     fn semicolon(&mut self) -> Parse<()> {
         if self.eat(K::Semicolon).is_some() {
             if self.unexpected_reported && !self.statement_can_follow() {
@@ -233,7 +233,7 @@ impl<'s> Parser<'s> {
         Err(self.expected("`;`"))
     }
 
-    /// Whether the string that was just consumed swallowed the rest of its line.
+    /// Whether the string just consumed swallowed the rest of its line.
     fn unterminated_string_before(&self) -> bool {
         self.at > 0 && self.tokens[self.at - 1].kind == K::UnterminatedStr
     }
@@ -258,8 +258,8 @@ impl<'s> Parser<'s> {
         Reported
     }
 
-    /// Whether it has been reported already why something is amiss here: by the parser in the statement at hand, or by the
-    /// lexer, as characters that PTX does not use stand beside or a comment without an end took the rest of the text.
+    /// Whether the mistake at the current token has a cause that was already reported: by the parser in this
+    /// statement, or by the lexer (adjacent unknown characters, or an unterminated comment).
     fn is_muffled(&self) -> bool {
         let beside = &self.tokens[self.at.saturating_sub(1)..self.tokens.len().min(self.at + 1)];
         self.unexpected_reported
@@ -267,13 +267,13 @@ impl<'s> Parser<'s> {
             || (self.is_end() && self.cut_short)
     }
 
-    /// Reports that something else should stand here, unless the lexer already reported what stands here.
+    /// Reports that `what` is expected here, unless the lexer has reported a mistake here.
     fn expected(&mut self, what: &str) -> Reported {
         let message = format!("expected {what}, found {}", self.found());
         self.unexpected(Diagnostic::new(Code::UnexpectedToken, self.span(), message))
     }
 
-    /// Like [`expected`](Self::expected), of something that must stand on the same line as what is before it.
+    /// As [`expected`](Self::expected), for a token that must be on the same line as the previous one.
     fn expected_on_line(&mut self, what: &str) -> Reported {
         if !self.first_on_line() {
             return self.expected(what);
@@ -282,7 +282,7 @@ impl<'s> Parser<'s> {
         self.unexpected(Diagnostic::new(Code::UnexpectedToken, self.behind(), message))
     }
 
-    /// Reports that the token at hand is unexpected, once in a statement.
+    /// Reports an unexpected token, once per statement.
     fn unexpected(&mut self, diagnostic: Diagnostic) -> Reported {
         if !self.is_muffled() {
             self.unexpected_reported = true;
@@ -291,7 +291,7 @@ impl<'s> Parser<'s> {
         Reported
     }
 
-    /// The token at hand in words.
+    /// The current token in words.
     fn found(&self) -> String {
         const SHOWN: usize = 40;
         if self.is_end() {
@@ -322,8 +322,8 @@ impl<'s> Parser<'s> {
 
     // Recovering.
 
-    /// Whether a new statement begins here, so that the one before it has ended: the end of a block or of the text, or what
-    /// looks like a statement at the start of a line.
+    /// Whether a new statement begins here, so that the previous one has ended: at the end of the block or
+    /// text, or at the start of a line that looks like a statement.
     fn starts_statement(&self) -> bool {
         match self.kind() {
             None => true,
@@ -337,7 +337,7 @@ impl<'s> Parser<'s> {
             Some(K::DotWord) => self.first_on_line() && is_directive(self.word()),
             Some(K::Ident) if self.first_on_line() => {
                 let label = self.kind_ahead(1) == Some(K::Colon);
-                // `bra` and its label may stand on two lines, so a lone name must be an instruction's.
+                // `bra` and its label can be on two lines, so a name alone must be a known instruction.
                 let opcode = match self.kind_ahead(1) {
                     Some(K::DotWord | K::Ident) => !self.text().starts_with('%'),
                     Some(K::Semicolon) => !crate::isa::rows_of(self.text()).is_empty(),
@@ -349,13 +349,14 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// Whether the `}` at hand, in the middle of a statement, is more likely the end of the block than a stray one: nothing
-    /// but more of them follows on its line.
+    /// Whether the `}` in the middle of a statement likely ends the block, because only more `}` follow on
+    /// its line.
     fn ends_block(&self) -> bool {
         self.tokens.get(self.at + 1).is_none_or(|next| next.first_on_line || next.kind == K::RBrace)
     }
 
-    /// Whether the `;` before the token at hand can have been the end of a statement, rather than a stray one in its middle.
+    /// Whether the `;` before the current token can end a statement, instead of being a stray token in its
+    /// middle.
     fn statement_can_follow(&self) -> bool {
         let starts = match self.kind() {
             Some(K::Ident) => !self.text().starts_with('%'),
@@ -365,7 +366,7 @@ impl<'s> Parser<'s> {
         starts || self.first_on_line()
     }
 
-    /// Skips to behind the next `;` that a statement can follow, or to before a `}`, or to a line that begins a statement.
+    /// Skips to after the next `;` that ends a statement, to a `}`, or to a line that begins a statement.
     fn skip_statement(&mut self) {
         let mut open = 0usize;
         while !self.is_end() {
@@ -387,7 +388,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// Skips to before a `,` or `close` of the list at hand, or to before what ends every list.
+    /// Skips to a `,` or `close` of the current list, or to a token that ends every list.
     fn skip_in_list(&mut self, close: K) {
         let mut open = 0usize;
         while let Some(kind) = self.kind() {
@@ -412,7 +413,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// Enters a nested construct, or reports that it is nested too deeply.
+    /// Enters a nested construct, or reports that the nesting is too deep.
     fn enter(&mut self, what: &str) -> Parse<()> {
         if self.depth >= MAX_NESTING {
             let message = format!("{what} nested more than {MAX_NESTING} deep");
@@ -437,7 +438,7 @@ fn is_directive(word: &str) -> bool {
         )
 }
 
-/// Whether `.word` begins what can stand at module scope alone.
+/// Whether `.word` begins an item of module scope only.
 fn is_module_directive(word: &str) -> bool {
     declaration::linkage_named(word).is_some()
         || matches!(

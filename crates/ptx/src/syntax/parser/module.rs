@@ -1,6 +1,6 @@
-//! What stands at module scope. PTX ISA §11.1, §11.2.3, §11.4.7.
+//! Items of module scope. PTX ISA §11.1, §11.2.3, §11.4.7.
 //!
-//! Order (`.version` first, then `.target`) and values are the checker's matter.
+//! The checker validates order (`.version` first, then `.target`) and values.
 
 use super::super::tree::{AddressSize, Alias, Item, Linkage, Pragma, Spanned, Target, Version};
 use super::declaration::{linkage_named, space_named};
@@ -10,7 +10,7 @@ use crate::Span;
 use crate::diag::{Code, Diagnostic};
 
 impl Parser<'_> {
-    /// The items, bodies included, up to and with the one that the last of so many tokens is in; at least one.
+    /// The items, including bodies, up to the item that contains token number `end`; at least one.
     pub(crate) fn items(&mut self, end: usize) -> Vec<Item> {
         let mut items = Vec::new();
         while items.is_empty() || self.at < end {
@@ -26,12 +26,13 @@ impl Parser<'_> {
         items
     }
 
-    /// Whether the item that was just read is a function whose body comes next: [`begin_body`](Self::begin_body) enters it.
+    /// Whether the last item is a function whose body comes next: [`begin_body`](Self::begin_body) enters it.
     pub(crate) fn body_follows(&self) -> bool {
         self.body_follows
     }
 
-    /// The next item, a function without its body; `None` at the end of the text. A body that nobody has entered is skipped.
+    /// The next item, a function without its body; `None` at the end of the text. A body that was not entered
+    /// is skipped.
     pub(crate) fn item(&mut self) -> Option<Item> {
         if self.body_follows {
             self.begin_body();
@@ -91,7 +92,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The end of a directive that ends with its line: nothing but another directive can follow on it.
+    /// The end of a directive that ends with its line: only another directive may follow on it.
     fn end_of_line(&mut self, reported: bool) {
         if self.is_end() || self.first_on_line() || (self.is(K::DotWord) && !reported) {
             return;
@@ -102,7 +103,7 @@ impl Parser<'_> {
         self.skip_line();
     }
 
-    /// Reports a statement outside of a function, once for all that follow up to the next item or `}`.
+    /// Reports a statement outside of a function, once for all statements up to the next item or `}`.
     fn stray(&mut self, last_body: Option<Span>) -> Reported {
         let statement = matches!(self.kind(), Some(K::Ident | K::At));
         let message = if statement {
@@ -147,7 +148,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What follows a linking directive.
+    /// The item after a linking directive.
     fn linked(&mut self) -> Parse<Item> {
         let linkage = self.linkage();
         match self.word() {
@@ -157,7 +158,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Linking directives; of several the first counts, and that is reported.
+    /// Linking directives. Several are reported, and the first is used.
     pub(super) fn linkage(&mut self) -> Option<Spanned<Linkage>> {
         let mut first: Option<Spanned<Linkage>> = None;
         while let Some(value) = linkage_named(self.word()) {
@@ -180,7 +181,7 @@ impl Parser<'_> {
         if is_function_directive(self.word()) {
             let message = format!("`{}` outside of the head of a function", self.text());
             let diagnostic = Diagnostic::new(Code::MisplacedDirective, self.span(), message)
-                .with_help("it stands between the parameters and the body")
+                .with_help("it belongs between the parameters and the body")
                 .with_section("11.4");
             return self.report(diagnostic);
         }
@@ -237,7 +238,7 @@ impl Parser<'_> {
         Ok(Pragma { span: start.to(self.previous()), strings })
     }
 
-    /// Skips to the next item: behind a `;` or a balanced `{…}`, or to a directive that begins an item.
+    /// Skips to the next item: after a `;` or a balanced `{…}`, or to a directive that begins an item.
     fn skip_item(&mut self, before: usize) {
         let (mut braces, mut parens) = (0usize, 0usize);
         while !self.is_end() {
@@ -275,7 +276,7 @@ impl Parser<'_> {
     }
 }
 
-/// Points to the end of the body before a stray part, which may have ended too early.
+/// Adds the end of the previous body, which may have ended too early, to a diagnostic about a stray part.
 fn with_body(diagnostic: Diagnostic, last_body: Option<Span>) -> Diagnostic {
     match last_body {
         Some(body) => {

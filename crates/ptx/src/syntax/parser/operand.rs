@@ -16,8 +16,8 @@ pub(super) enum Parens {
 }
 
 impl Parser<'_> {
-    /// The operands of one instruction, up to before the semicolon or what shows that it is missing. One that cannot be read
-    /// becomes an error operand.
+    /// The operands of one instruction, up to the semicolon or the token that shows that it is missing. An
+    /// operand with a syntax error becomes an error operand.
     pub(super) fn operands(&mut self, parens: Parens) -> Vec<Operand> {
         if self.is(K::Semicolon) || self.starts_statement() {
             return Vec::new();
@@ -26,7 +26,7 @@ impl Parser<'_> {
         loop {
             let mut operand = self.operand_or_error(parens, K::Semicolon);
             if self.tokens.get(self.at).is_some_and(|next| next.after_unknown) {
-                // The lexer has said what is wrong with this operand.
+                // The lexer has reported the mistake in this operand.
                 let before = self.at;
                 self.skip_in_list(K::Semicolon);
                 let skipped = self.at > before;
@@ -45,7 +45,7 @@ impl Parser<'_> {
         operands
     }
 
-    /// One operand; one that cannot be read is skipped up to the next `,` or `close`.
+    /// One operand; after a syntax error, skips to the next `,` or `close`.
     fn operand_or_error(&mut self, parens: Parens, close: K) -> Operand {
         let before = self.at;
         let start = self.span();
@@ -71,7 +71,7 @@ impl Parser<'_> {
         })
     }
 
-    /// One operand. Operands nest in each other, so this is where their depth is bounded.
+    /// One operand. Nested operands are parsed by this function, which bounds their depth.
     #[inline]
     fn operand(&mut self, parens: Parens) -> Parse<Operand> {
         self.enter("operands")?;
@@ -122,7 +122,7 @@ impl Parser<'_> {
         self.text() != "WARP_SZ" && !(self.text() == "generic" && self.kind_ahead(1) == Some(K::LParen))
     }
 
-    /// Whether `!` or `-` stands directly before a name that is a whole operand.
+    /// Whether `!` or `-` directly precedes a name that is a whole operand.
     fn is_signed_name(&self) -> bool {
         self.kind_ahead(1) == Some(K::Ident)
             && self.text_ahead(1) != "WARP_SZ"
@@ -143,14 +143,15 @@ impl Parser<'_> {
         })
     }
 
-    /// What follows a name: the second half of a pair, an index, an operator, or nothing.
+    /// The part of an operand after a name: the second half of a pair, an index, an operator, or nothing.
     fn after_name(&mut self, reference: Reference) -> Parse<OperandKind> {
         match self.kind() {
             Some(K::Or) => {
                 let span = reference.span;
                 self.pair(span, OperandKind::Name(reference))
             }
-            // A register before a bracket that does not touch it is an operand without its comma.
+            // A bracket that is not adjacent to the register before it begins another operand; the comma is
+            // missing.
             Some(K::LBracket) if self.touches() || !reference.name.text(self.source).starts_with('%') => {
                 self.index(reference.name)
             }
@@ -181,7 +182,7 @@ impl Parser<'_> {
         Ok(OperandKind::Pair(Box::new(Operand { span, kind: first }), Box::new(second)))
     }
 
-    /// `{a, b}` or `(a, b)`: the elements behind the opening bracket, and that bracket's end.
+    /// `{a, b}` or `(a, b)`: the elements after the opening bracket, and the closing bracket.
     fn operand_list(&mut self, close: K, close_text: &str) -> Parse<Vec<Operand>> {
         self.bump();
         if self.eat(close).is_some() {
@@ -191,7 +192,7 @@ impl Parser<'_> {
         self.elements(first, close, close_text)
     }
 
-    /// The elements from the first one, which has been read, up to `close`.
+    /// The elements after the first one, up to `close`.
     fn elements(&mut self, first: Operand, close: K, close_text: &str) -> Parse<Vec<Operand>> {
         let mut elements = vec![first];
         loop {
@@ -231,7 +232,8 @@ impl Parser<'_> {
         }
     }
 
-    /// `base]` or `base+4]`, which nearly all addresses are; what it does not know is read as any operand, and gives the same.
+    /// `base]` or `base+4]`, the form of nearly all addresses. Other forms are parsed as general operands,
+    /// with the same result.
     fn plain_address(&mut self) -> Option<Address> {
         let tokens = self.tokens.get(self.at..)?;
         let (name, offset) = match tokens {
@@ -270,7 +272,7 @@ impl Parser<'_> {
         Ok(OperandKind::Indexed { array, index: Box::new(self.address(inner)?) })
     }
 
-    /// Reads an operand as a sum of a name and a constant.
+    /// Converts an operand to a sum of a name and a constant.
     fn address(&mut self, operand: Operand) -> Parse<Address> {
         let span = operand.span;
         match operand.kind {
@@ -307,7 +309,7 @@ const fn is_expression_start(kind: K) -> bool {
     matches!(kind, K::LParen | K::Plus | K::Minus | K::Bang | K::Tilde | K::Ident)
 }
 
-/// Splits `a + x - y` into `a` and `x - y`; an expression that does not begin with a name is all offset.
+/// Splits `a + x - y` into `a` and `x - y`. An expression that does not begin with a name is all offset.
 fn split_address(expr: Expr) -> (Option<Reference>, Option<Expr>) {
     let Expr { span, kind } = expr;
     match kind {

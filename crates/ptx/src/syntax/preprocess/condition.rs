@@ -1,13 +1,13 @@
-//! The conditions of `#if`: integers and the operators of C, on 64 bits.
+//! Conditions of `#if`: integers and operators of C, on 64 bits.
 //!
-//! Invariant: the recursion is bounded. A name that nothing defines is 0.
+//! Invariant: the recursion is bounded. An undefined name is 0.
 
 use super::super::MAX_NESTING;
 use super::super::number::{self, Number};
 use super::super::token::TokenKind as K;
 use super::super::tree::BinaryOp;
 
-/// The value of a condition; `None` where it is none, or divides by zero.
+/// The value of a condition; `None` if it is invalid or divides by zero.
 pub(super) fn evaluate<'t>(tokens: impl Iterator<Item = (K, &'t str)>) -> Option<i64> {
     let tokens: Vec<(K, &str)> = tokens.collect();
     let mut parser = Condition { tokens: &tokens, at: 0, depth: 0 };

@@ -1,20 +1,20 @@
 //! Constant expressions, as written. PTX ISA §4.6.
 //!
-//! Invariant: the tree of operators is as the text has it, parentheses included; nothing is computed.
+//! Invariant: the tree reflects the operators and parentheses of the text; nothing is evaluated.
 
 use super::{Reference, Word};
 use crate::Span;
 
-/// A constant expression. PTX ISA §4.6.3; names occur where addresses may.
+/// A constant expression. PTX ISA §4.6.3; names are allowed where addresses are.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expr {
-    /// Where it stands.
+    /// Its place.
     pub span: Span,
-    /// What it is.
+    /// Its kind.
     pub kind: ExprKind,
 }
 
-/// What an expression is.
+/// The kind of an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ExprKind {
     /// An integer literal; unsigned by its suffix, or because it does not fit in 63 bits.
@@ -65,12 +65,12 @@ pub enum ExprKind {
     Ternary {
         /// The condition.
         condition: Box<Expr>,
-        /// The value where it is not zero.
+        /// The value if the condition is not zero.
         then: Box<Expr>,
-        /// The value where it is zero.
+        /// The value if the condition is zero.
         otherwise: Box<Expr>,
     },
-    /// What could not be read; a diagnostic says why.
+    /// A syntax error; it has a diagnostic.
     Error,
 }
 
@@ -133,7 +133,7 @@ pub enum BinaryOp {
 }
 
 impl UnaryOp {
-    /// The operator as it is written.
+    /// The operator's text.
     pub const fn symbol(self) -> &'static str {
         match self {
             UnaryOp::Plus => "+",
@@ -147,7 +147,7 @@ impl UnaryOp {
 }
 
 impl BinaryOp {
-    /// The operator as it is written.
+    /// The operator's text.
     pub const fn symbol(self) -> &'static str {
         match self {
             BinaryOp::Mul => "*",
@@ -171,7 +171,8 @@ impl BinaryOp {
         }
     }
 
-    /// How tightly it binds, 1 (`||`) to 10 (`*`); all associate to the left. PTX ISA §4.6.3, Table 4.
+    /// The precedence, from 1 (`||`) to 10 (`*`); all operators associate to the left. PTX ISA §4.6.3, Table
+    /// 4.
     pub const fn precedence(self) -> u8 {
         match self {
             BinaryOp::Mul | BinaryOp::Div | BinaryOp::Rem => 10,

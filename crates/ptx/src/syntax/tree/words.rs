@@ -1,12 +1,12 @@
 //! The modifiers of an instruction.
 //!
-//! Invariant: a list like any other. A text has more instructions than anything else and nearly all have few modifiers, so these
-//! take no memory of their own.
+//! Invariant: behaves like a list. Up to [`FEW`] words need no allocation, because instructions are numerous
+//! and most have few modifiers.
 
 use super::Word;
 use crate::Span;
 
-/// How many words are held in place.
+/// The number of words that are stored in place.
 const FEW: usize = 4;
 
 /// Words in the order of the text.

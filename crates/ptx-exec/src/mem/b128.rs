@@ -1,8 +1,9 @@
-//! Accesses of 128 bits that are seen whole, and stores that leave elements of a vector out.
+//! Accesses of 128 bits that are not torn, and vector stores that omit elements.
 //!
-//! Invariant: accesses of 128 bits that are not weak, and atomic operations of 128 bits, exclude each other at one address: they hold one of
-//! the memory's locks, chosen by the address. Accesses of other sizes do not wait for them, as the memory model asks for nothing there (8.6:
-//! strong operations of different sizes are not morally strong). What a CTA owns needs no lock: its warps run on one thread.
+//! Invariant: accesses of 128 bits that are not weak, and atomic operations of 128 bits, exclude each other
+//! at one address: they hold a lock of the memory, chosen by the address. Accesses of other sizes do not take
+//! the lock, because strong operations of different sizes are not morally strong (PTX ISA 8.6). Memory that a
+//! CTA owns needs no lock, because its warps run on one thread.
 
 use super::access::{after, before};
 use super::admit::{Asked, all};
@@ -17,12 +18,12 @@ use std::sync::{Mutex, PoisonError};
 /// Bytes of an access.
 const BYTES: u64 = 16;
 
-/// The locks of a memory; how many is chosen, nothing depends on it.
+/// The locks of a memory. Their number is arbitrary.
 #[derive(Default)]
 pub(super) struct Locks([Mutex<()>; 32]);
 
 impl Locks {
-    /// Runs `f` while no other has the lock for this place.
+    /// Runs `f` with the lock of this place held.
     fn with<R>(&self, place: Place<u64>, f: impl FnOnce() -> R) -> R {
         let lock = &self.0[(place.number() / BYTES) as usize % self.0.len()];
         let _held = lock.lock().unwrap_or_else(PoisonError::into_inner);
@@ -30,7 +31,7 @@ impl Locks {
     }
 }
 
-/// What an access did.
+/// The result of an access.
 struct Done {
     old: [Lane<u64>; 2],
     changed: bool,
@@ -42,7 +43,7 @@ impl View {
     ///
     /// # Errors
     /// As [`View::load`].
-    pub fn load_whole<'a>(
+    pub fn load_b128<'a>(
         &mut self,
         space: Space,
         addrs: impl Into<Addresses<'a>>,
@@ -58,7 +59,7 @@ impl View {
     ///
     /// # Errors
     /// As [`View::store`].
-    pub fn store_whole<'a>(
+    pub fn store_b128<'a>(
         &mut self,
         space: Space,
         addrs: impl Into<Addresses<'a>>,
@@ -76,7 +77,7 @@ impl View {
     ///
     /// # Errors
     /// As [`View::store`].
-    pub fn atomic_whole<'a>(
+    pub fn atomic_b128<'a>(
         &mut self,
         space: Space,
         addrs: impl Into<Addresses<'a>>,
@@ -137,7 +138,7 @@ impl View {
         Ok(done)
     }
 
-    /// `st.vN` of the elements that are given; the address is a multiple of the size of all together.
+    /// `st.vN` of the given elements; the address must be a multiple of the size of the whole vector.
     ///
     /// # Errors
     /// As [`View::store`].

@@ -1,18 +1,17 @@
-//! Conversions from and to bfloat16 and `.tf32`, into pairs, and with `.relu` and `.satfinite` (PTX ISA 7.0, 7.1, 7.8, 8.1), and
-//! `tanh` and `ex2` of the 16-bit formats.
+//! Conversions from and to bfloat16, `.tf32` and 8-bit floats, into pairs, and with `.relu` and `.satfinite`
+//! (PTX ISA 7.0, 7.1, 7.8, 8.1); and `tanh` and `ex2` of the 16-bit formats.
 //!
-//! Invariant: a result is rounded, kept finite where `.satfinite` asks, and then `.relu` or `.sat` limits it. What bfloat16 converts to
-//! goes through `.f32`, which holds every one of its values.
+//! Invariant: a result is rounded, then kept finite by `.satfinite`, then limited by `.relu` or `.sat`.
+//! Conversions from bfloat16 go through `.f32`, which represents all its values exactly.
 
-use super::cvt::{from_any, rnd_int};
-use super::float::rnd;
 use super::operands::{Bound, Operands};
+use super::rounding::{from_any, rnd, rnd_int};
 use super::{Missing, by_type};
 use crate::lift::Value;
 use ptx::isa::{Ty, Word};
 use ptx_sem::{self as sem, Rnd};
 
-/// What follows the rounding of a number of `.f32`.
+/// The modifiers that apply after an `.f32` is rounded.
 #[derive(Clone, Copy)]
 struct Finish {
     finite: bool,
@@ -40,26 +39,26 @@ impl Finish {
     }
 }
 
-/// Whether a conversion is bound here.
+/// Whether this module binds a conversion.
 pub(super) fn converts(o: &Operands<'_>, d: Ty, a: Ty) -> bool {
     let new = [Ty::Bf16, Ty::Tf32, Ty::F16x2, Ty::Bf16x2, Ty::E4m3x2, Ty::E5m2x2];
     let kept = o.mods().has(Word::Relu) || o.mods().has(Word::Satfinite);
     new.contains(&d) || new.contains(&a) || kept
 }
 
-/// A conversion of which [`converts`] holds.
+/// A conversion for which [`converts`] is true.
 pub(super) fn cvt(o: &Operands<'_>, d: Ty, a: Ty) -> Bound {
     if a == Ty::Bf16 {
-        return from_brain(o, d);
+        return from_bf16(o, d);
     }
     if let Some(widen) = widened(a) {
-        return from_tiny(o, d, widen);
+        return from_fp8(o, d, widen);
     }
     if let Some(narrow) = narrowed(d) {
-        return to_tiny(o, a, narrow);
+        return to_fp8(o, a, narrow);
     }
     by_type! { d;
-        Bf16 => to_brain(o, a),
+        Bf16 => to_bf16(o, a),
         F16 => {
             let (rnd, finish) = (rnd(o)?, Finish::of(o));
             o.active1(move |a| finish.f16(sem::cvt_f16_f32(a, rnd)))
@@ -92,7 +91,7 @@ pub(super) fn cvt(o: &Operands<'_>, d: Ty, a: Ty) -> Bound {
     }
 }
 
-/// What makes a number of `.f16` of one of eight bits.
+/// The function from an 8-bit float to `.f16`.
 fn widened(ty: Ty) -> Option<fn(u8) -> u16> {
     let made: Result<fn(u8) -> u16, Missing> = by_type! { ty;
         E4m3x2 => Ok(sem::cvt_f16_e4m3 as fn(u8) -> u16),
@@ -101,7 +100,7 @@ fn widened(ty: Ty) -> Option<fn(u8) -> u16> {
     made.ok()
 }
 
-/// What makes a number of eight bits of one of `.f32`.
+/// The function from `.f32` to an 8-bit float.
 fn narrowed(ty: Ty) -> Option<fn(f32) -> u8> {
     let made: Result<fn(f32) -> u8, Missing> = by_type! { ty;
         E4m3x2 => Ok(sem::cvt_satfinite_e4m3_f32 as fn(f32) -> u8),
@@ -110,8 +109,8 @@ fn narrowed(ty: Ty) -> Option<fn(f32) -> u8> {
     made.ok()
 }
 
-/// From two numbers of eight bits to two of `.f16`.
-fn from_tiny(o: &Operands<'_>, d: Ty, widen: fn(u8) -> u16) -> Bound {
+/// From two 8-bit floats to two `.f16`.
+fn from_fp8(o: &Operands<'_>, d: Ty, widen: fn(u8) -> u16) -> Bound {
     o.ignore_word(Word::Rn);
     let relu = o.has(Word::Relu);
     let half = move |a: u8| if relu { sem::relu_f16(widen(a)) } else { widen(a) };
@@ -120,8 +119,8 @@ fn from_tiny(o: &Operands<'_>, d: Ty, widen: fn(u8) -> u16) -> Bound {
     }
 }
 
-/// To two numbers of eight bits: the first, or the high half, in the high byte.
-fn to_tiny(o: &Operands<'_>, a: Ty, narrow: fn(f32) -> u8) -> Bound {
+/// To two 8-bit floats: the first source, or the high half, becomes the high byte.
+fn to_fp8(o: &Operands<'_>, a: Ty, narrow: fn(f32) -> u8) -> Bound {
     o.ignore_word(Word::Rn);
     o.ignore_word(Word::Satfinite);
     let relu = o.has(Word::Relu);
@@ -137,14 +136,14 @@ fn to_tiny(o: &Operands<'_>, a: Ty, narrow: fn(f32) -> u8) -> Bound {
     }
 }
 
-/// The first in the high half, the second in the low one.
+/// A pair with the first value in the high half.
 #[inline(always)]
 fn pair(high: u16, low: u16) -> u32 {
     u32::from(high) << 16 | u32::from(low)
 }
 
-/// To bfloat16, from anything but itself.
-fn to_brain(o: &Operands<'_>, a: Ty) -> Bound {
+/// To bfloat16, from any other type.
+fn to_bf16(o: &Operands<'_>, a: Ty) -> Bound {
     by_type! { a;
         F32 => {
             let (rnd, finish, sat) = (rnd(o)?, Finish::of(o), o.has(Word::Sat));
@@ -169,17 +168,17 @@ fn to_brain(o: &Operands<'_>, a: Ty) -> Bound {
     }
 }
 
-/// To bfloat16 by a rounding, limited by `.sat`.
+/// To bfloat16, with rounding, limited by `.sat`.
 fn rounded<A: Value>(o: &Operands<'_>, f: impl Fn(A) -> u16 + Copy + Send + Sync + 'static) -> Bound {
     let sat = o.has(Word::Sat);
     o.active1(move |a| if sat { sem::sat_bf16(f(a)) } else { f(a) })
 }
 
 /// From bfloat16.
-fn from_brain(o: &Operands<'_>, d: Ty) -> Bound {
+fn from_bf16(o: &Operands<'_>, d: Ty) -> Bound {
     let single = sem::cvt_f32_bf16;
     let sat = o.has(Word::Sat);
-    // An integer is clamped to its range anyway.
+    // Integers are clamped to their range in any case.
     by_type! { d;
         F32 => match (o.has(Word::Ftz), sat) {
             (false, false) => o.wide1(single),
@@ -225,16 +224,16 @@ pub(super) fn tanh(o: &Operands<'_>) -> Bound {
     }
 }
 
-/// `ex2.approx` of the 16-bit formats; that of bfloat16 always flushes.
+/// `ex2.approx` of the 16-bit formats; for bfloat16 it always flushes.
 pub(super) fn ex2(o: &Operands<'_>) -> Bound {
     o.ignore_word(Word::Approx);
     let flushed = |a| sem::ftz_bf16(sem::ex2_approx_bf16(sem::ftz_bf16(a)));
-    let brain = o.has(Word::Ftz);
+    let ftz = o.has(Word::Ftz);
     by_type! { o.ty()?;
         F16 => wide_or_active(o, sem::ex2_approx_f16),
         F16x2 => wide_or_active(o, sem::ex2_approx_f16x2),
-        Bf16 => if brain { wide_or_active(o, flushed) } else { Err(Missing) },
-        Bf16x2 => if brain {
+        Bf16 => if ftz { wide_or_active(o, flushed) } else { Err(Missing) },
+        Bf16x2 => if ftz {
             wide_or_active(o, move |a: u32| pair(flushed((a >> 16) as u16), flushed(a as u16)))
         } else {
             Err(Missing)
@@ -242,7 +241,7 @@ pub(super) fn ex2(o: &Operands<'_>) -> Bound {
     }
 }
 
-/// All lanes where the host has fused multiply-add, else the active ones.
+/// Computes all lanes if the host has fused multiply-add, else the active ones.
 fn wide_or_active<T: Value>(o: &Operands<'_>, f: impl Fn(T) -> T + Copy + Send + Sync + 'static) -> Bound {
     if crate::wide::Wide::of_host().is_some() { o.wide1(f) } else { o.active1(f) }
 }

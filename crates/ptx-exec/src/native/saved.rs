@@ -1,102 +1,103 @@
-//! Registers in the shape that native code has them in: one word for what is the same in all lanes.
+//! Registers in the representation that native code uses, such as one word for a value that is the same in
+//! all lanes.
 //!
-//! Native code hands registers over in such a shape, in a **room** of lines, and takes them so; tables that come with it say what lies
-//! where.
+//! The frame and native code exchange registers through a transfer buffer of cache lines (`room`). Tables
+//! that are compiled with the code say where each register is, and in which representation.
 //!
-//! Invariants: what is expanded are the lanes that native code had, and no other lane changes; what is taken is what the lanes of the mask
-//! hold, or it is refused.
+//! Invariants: expanding a register writes the lanes of the mask and no other lane. A register is converted
+//! to a representation only if the lanes of the mask have that form; otherwise the conversion is refused.
 
 use crate::lanes::{LANES, Lane, LaneMask, Registers, lanes_of};
 use ptx::ir::{Reg, RegClass};
 use std::sync::Arc;
 
-/// Bytes that keep the alignment of vectors, as little-endian words.
+/// A cache line of bytes with the alignment of vectors, as little-endian words.
 #[repr(C, align(64))]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Line(pub [u64; 8]);
 
 impl Line {
-    /// Of its bytes.
+    /// Size of a line in bytes.
     pub const BYTES: usize = size_of::<Self>();
 }
 
-/// A register in a room.
+/// A register in the transfer buffer or in a save area.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Kept {
-    /// Which.
+pub struct SavedReg {
+    /// The register.
     pub reg: Reg,
-    /// Where, in bytes; a multiple of what one lane takes.
+    /// Its offset in bytes; a multiple of the size of one lane.
     pub offset: u32,
-    /// As what.
+    /// Its representation.
     pub held: Held,
 }
 
-/// How a register's lanes are kept. A predicate's lane takes a word.
+/// The representation of a register's lanes. A lane of a predicate takes a word.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Held {
-    /// Not at all: this, in all lanes.
+    /// Not stored: all lanes have this value.
     Constant(u64),
-    /// One value for all lanes.
+    /// Uniform: one word for all lanes.
     Same,
-    /// A value for every so many lanes, and what each lane adds to it.
+    /// Affine: a word for each group of lanes, plus a constant per lane.
     Pattern {
-        /// Lanes that share a value.
+        /// Lanes that share a word.
         each: u32,
-        /// What a lane adds, of a warp or of a team.
+        /// The constant of each lane, for all lanes of a warp or coarse warp.
         lanes: Arc<[i32]>,
     },
-    /// Two values, the second of which a lane adds several times; and what it adds besides.
+    /// Two words, base and stride: each lane is the base, plus a constant, plus a multiple of the stride.
     Rows {
-        /// What a lane adds, of a team.
+        /// The constant of each lane.
         lanes: Arc<[i32]>,
-        /// How often it adds the second value.
+        /// The multiple of the stride of each lane.
         rows: Arc<[i32]>,
     },
-    /// A mask: a word for each warp.
+    /// A predicate as lane masks: a word for each warp.
     Mask,
-    /// All lanes, one after another.
+    /// Varying: one word per lane, in lane order.
     Each,
 }
 
-/// A register that native code takes where it is entered.
+/// A register that native code expects in the transfer buffer when it is entered.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Taken {
-    /// Which, where and how.
-    pub kept: Kept,
-    /// Trailing bits that are zero in every word of a pattern.
+pub struct EntryReg {
+    /// The register, its place and its representation.
+    pub kept: SavedReg,
+    /// How many low bits are zero in every word of the representation.
     pub align: u8,
 }
 
-/// Where native code can be entered.
+/// The registers that native code expects at one entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Entering {
-    /// At the start of this block.
+pub struct EntryState {
+    /// The block at whose start native code can be entered.
     pub block: u32,
-    /// What it takes in another shape than the frame's; the rest it finds there.
-    pub taken: Vec<Taken>,
+    /// Registers in another representation than the register file's; all others are in the register file.
+    pub taken: Vec<EntryReg>,
 }
 
-/// What native code leaves in the room where it stops; what is not here stands in the frame.
+/// The registers in the transfer buffer at one exit; all others are in the register file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Leaving {
-    /// Of the lanes that run.
-    pub running: Vec<Kept>,
-    /// Of those that have parted.
-    pub parked: Vec<Parked>,
+pub struct ExitState {
+    /// Registers of the running lanes.
+    pub running: Vec<SavedReg>,
+    /// Diverged lanes with their registers.
+    pub pending: Vec<PendingLanes>,
 }
 
-/// Lanes that have parted; perhaps none.
+/// Diverged lanes that resume at one block; the mask may be empty.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Parked {
-    /// Where they go on.
+pub struct PendingLanes {
+    /// The block at which they resume.
     pub block: u32,
-    /// Where the room says which.
+    /// Offset of their mask in the transfer buffer.
     pub offset: u32,
     /// Their registers.
-    pub kept: Vec<Kept>,
+    pub kept: Vec<SavedReg>,
 }
 
-/// Bytes of a register's lane in a room.
+/// Bytes of one lane of a register in the transfer buffer.
 pub fn bytes_of(class: RegClass) -> u32 {
     match class {
         RegClass::Pred | RegClass::R32 => 4,
@@ -105,12 +106,12 @@ pub fn bytes_of(class: RegClass) -> u32 {
     }
 }
 
-/// All bits of a lane in a room.
+/// A mask of all bits of one lane.
 fn ones(class: RegClass) -> u64 {
     u64::MAX >> (64 - 8 * bytes_of(class))
 }
 
-/// The word of so many bytes; zero beyond the room.
+/// The word at a byte offset; zero outside of the buffer.
 fn word(room: &[Line], offset: usize, ones: u64) -> u64 {
     let word =
         room.get(offset / Line::BYTES).map_or(0, |line| u64::from_le(line.0[offset % Line::BYTES / 8]));
@@ -123,18 +124,18 @@ fn set_word(room: &mut [Line], offset: usize, ones: u64, value: u64) {
     *word = (u64::from_le(*word) & !(ones << shift) | (value & ones) << shift).to_le();
 }
 
-/// A mask in the room.
+/// The lane mask at a byte offset.
 pub(crate) fn mask_at(room: &[Line], offset: usize) -> LaneMask {
     word(room, offset, u32::MAX.into()) as u32
 }
 
-impl Kept {
-    /// Writes the register's lanes in the mask, from the room.
+impl SavedReg {
+    /// Copies the register from the transfer buffer to the register file, in the lanes of `mask`.
     pub(crate) fn expand(&self, room: &[Line], regs: &mut Registers, mask: LaneMask) {
         self.expand_of(room, 0, regs, mask);
     }
 
-    /// The same of a warp of a team, by its number in the team.
+    /// As [`SavedReg::expand`], for one warp of a coarse warp.
     pub(crate) fn expand_of(&self, room: &[Line], warp: usize, regs: &mut Registers, mask: LaneMask) {
         let (index, class) = (self.reg.index as usize, self.reg.class);
         let (bytes, ones) = (bytes_of(class) as usize, ones(class));
@@ -160,7 +161,7 @@ impl Kept {
             }
             Held::Each => std::array::from_fn(|lane| at(first + lane)),
         };
-        // What does not fit is not of this kernel.
+        // A register that the function does not have is ignored: the table then belongs to another kernel.
         match class {
             RegClass::Pred => {
                 let new = values
@@ -185,10 +186,11 @@ impl Kept {
     }
 }
 
-impl Taken {
-    /// Puts the register into the room as its lanes in the mask hold it. Whether they hold it so; not asked where that is `known`.
+impl EntryReg {
+    /// Converts the register of the lanes of `mask` to its representation in the transfer buffer. Returns
+    /// whether the lanes have that form; the check is skipped if this is `known`.
     fn take(&self, regs: &Registers, mask: LaneMask, known: bool, room: &mut [Line]) -> bool {
-        let Kept { reg, offset, held } = &self.kept;
+        let SavedReg { reg, offset, held } = &self.kept;
         let (index, bytes, ones) = (reg.index as usize, bytes_of(reg.class) as usize, ones(reg.class));
         let lane = |lane: usize| match reg.class {
             RegClass::Pred => regs.pred.get(index).map_or(0, |reg| u64::from(reg >> lane & 1)),
@@ -196,7 +198,7 @@ impl Taken {
             RegClass::R32 => regs.r32.get(index).map_or(0, |reg| u64::from(reg.0[lane])),
             RegClass::R64 => regs.r64.get(index).map_or(0, |reg| reg.0[lane]),
         };
-        // The word for those lanes, each of which adds something.
+        // Stores the base of a group of lanes, and checks that each lane is the base plus its constant.
         let mut one = |at: usize, mask: LaneMask, adds: &dyn Fn(usize) -> u64| {
             let base = match mask {
                 0 => 0,
@@ -219,7 +221,8 @@ impl Taken {
             Held::Rows { lanes, rows } => {
                 let number = |of: &[i32], l: usize| i64::from(of[l]) as u64;
                 let plain = |l: usize| lane(l).wrapping_sub(number(lanes, l));
-                // Of lanes in two rows as near each other as any to the first that runs, the stride; of lanes in one, none is wanted.
+                // The stride, from the first running lane and the running lane whose multiple is closest to
+                // it but different.
                 let first = mask.trailing_zeros() as usize % LANES;
                 let far = |l: usize| i64::from(rows[l]) - i64::from(rows[first]);
                 let more = |l: usize| plain(l).wrapping_sub(plain(first)) & ones;
@@ -228,34 +231,36 @@ impl Taken {
                     let unused = ones.leading_zeros();
                     ((more(other) << unused) as i64 >> unused).wrapping_div(far(other)) as u64
                 });
-                // A multiple of the stride that wraps around does not say what it is: asked even where all is known to be of rows.
+                // The product can wrap around and then gives a wrong stride, so this is checked even if the
+                // form is known.
                 let fits = lanes_of(mask).all(|l| more(l) == stride.wrapping_mul(far(l) as u64) & ones);
                 one(0, mask, &|l| number(lanes, l).wrapping_add(stride.wrapping_mul(number(rows, l))));
                 set_word(room, *offset as usize + bytes, ones, stride);
                 fits
             }
-            // These are never taken so.
+            // Native code expects none of these at an entry.
             Held::Constant(_) | Held::Mask | Held::Each => false,
         }
     }
 }
 
-impl Entering {
-    /// Puts what native code takes into the room. Whether it can be entered with these registers; that is not asked where it is `known`.
+impl EntryState {
+    /// Fills the transfer buffer for an entry. Returns whether native code can be entered with these
+    /// registers; the check is skipped if this is `known`.
     pub fn take(&self, regs: &Registers, mask: LaneMask, known: bool, room: &mut [Line]) -> bool {
         self.taken.iter().all(|taken| taken.take(regs, mask, known, room))
     }
 }
 
-impl Leaving {
-    /// Completes the registers, and says where lanes have parted: block and lanes.
+impl ExitState {
+    /// Completes the register file at an exit, and lists the diverged lanes: block and mask.
     pub fn leave(&self, room: &[Line], regs: &mut Registers, mask: LaneMask, parted: &mut Vec<[u32; 2]>) {
         self.running.iter().for_each(|kept| kept.expand(room, regs, mask));
-        for parked in &self.parked {
-            let lanes = word(room, parked.offset as usize, u32::MAX.into()) as u32;
+        for pending in &self.pending {
+            let lanes = word(room, pending.offset as usize, u32::MAX.into()) as u32;
             if lanes != 0 {
-                parted.push([parked.block, lanes]);
-                parked.kept.iter().for_each(|kept| kept.expand(room, regs, lanes));
+                parted.push([pending.block, lanes]);
+                pending.kept.iter().for_each(|kept| kept.expand(room, regs, lanes));
             }
         }
     }
@@ -277,8 +282,8 @@ mod tests {
         regs
     }
 
-    fn taken(class: RegClass, held: Held, align: u8) -> Taken {
-        Taken { kept: Kept { reg: Reg { class, index: 0 }, offset: 8, held }, align }
+    fn taken(class: RegClass, held: Held, align: u8) -> EntryReg {
+        EntryReg { kept: SavedReg { reg: Reg { class, index: 0 }, offset: 8, held }, align }
     }
 
     #[test]
@@ -320,7 +325,7 @@ mod tests {
 
     #[test]
     fn each_warp_of_a_team_has_its_own_lanes() {
-        let kept = |held| Kept { reg: Reg { class: RegClass::R32, index: 0 }, offset: 8, held };
+        let kept = |held| SavedReg { reg: Reg { class: RegClass::R32, index: 0 }, offset: 8, held };
         let room = [Line([0, 100 | 1000 << 32, 7, 0, 0, 0, 0, 0])];
         let second = |held| {
             let mut regs = registers(|_| 1);
@@ -348,7 +353,7 @@ mod tests {
             assert!(taken(class, all.clone(), 2).take(&regs, 0xffff_0000, false, &mut room));
             assert!(!taken(class, all, 3).take(&regs, 0xffff_0000, false, &mut room), "4 has two zeros");
         }
-        // Of every second row, and neither of an odd number of bytes apart nor as far as the others.
+        // Strides of every second row that are odd or that differ from the others do not fit.
         let every = || (0..LANES).map(|lane| lane as i32 / 8 * 2).collect();
         let rows = Held::Rows { lanes: Arc::new([0; LANES]), rows: every() };
         for (row, fits) in [([0, 6, 12, 18], true), ([0, 5, 10, 15], false), ([0, 6, 12, 20], false)] {
@@ -358,7 +363,7 @@ mod tests {
                 assert_eq!(fit, fits, "{row:?}");
             }
         }
-        // Rows that count down by the least number, and twice a stride that wraps around.
+        // Rows that count down from the most negative multiple, and a doubled stride that wraps around.
         let down = |times: [i32; 4]| Held::Rows {
             lanes: Arc::new([0; LANES]),
             rows: (0..LANES).map(|lane| times[lane / 8]).collect(),
@@ -378,12 +383,12 @@ mod tests {
 
     #[test]
     fn parted_lanes_come_with_their_registers() {
-        let kept = |held, offset| Kept { reg: Reg { class: RegClass::R32, index: 0 }, offset, held };
-        let left = Leaving {
+        let kept = |held, offset| SavedReg { reg: Reg { class: RegClass::R32, index: 0 }, offset, held };
+        let left = ExitState {
             running: vec![kept(Held::Constant(5), 0)],
-            parked: vec![
-                Parked { block: 3, offset: 0, kept: vec![kept(Held::Same, 4)] },
-                Parked { block: 4, offset: 8, kept: vec![kept(Held::Same, 12)] },
+            pending: vec![
+                PendingLanes { block: 3, offset: 0, kept: vec![kept(Held::Same, 4)] },
+                PendingLanes { block: 4, offset: 8, kept: vec![kept(Held::Same, 12)] },
             ],
         };
         let room = [Line([0xf0 | 77 << 32, 99 << 32, 0, 0, 0, 0, 0, 0])];

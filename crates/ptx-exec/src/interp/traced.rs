@@ -1,16 +1,16 @@
-//! The instructions that end blocks, of a thread that is followed ([`crate::trace`]).
+//! Traces the terminators of a traced thread ([`crate::trace`]).
 //!
-//! Invariant: nothing of the warp changes.
+//! Invariant: tracing changes no state of the warp.
 
 use super::{Current, Run};
 use crate::bound::Block;
 use crate::trace::Tracing;
 
 impl Run<'_> {
-    /// The instruction that ends a block, for a thread that is followed: its registers are those before it.
+    /// Reports a block's terminator of a traced thread; its registers are those before the terminator.
     #[inline(always)]
     pub(super) fn trace_terminator(&self, current: &Current, function: u32, block: &Block) {
-        if let Some(trace) = self.world.trace {
+        if let Some(trace) = self.context.trace {
             self.trace_end(trace, current, function, block);
         }
     }

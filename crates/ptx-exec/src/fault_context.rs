@@ -1,8 +1,10 @@
-//! What a trap report shows of the place: the registers that the instruction reads, in the lane at fault, and the lines around it.
+//! The context of a fault for its report: the registers that the instruction reads, in the faulting lane, and
+//! the source lines around it.
 //!
-//! Invariant: a value that is shown is the one that the instruction read. Native code keeps other registers where no report can see
-//! them, so only those that the instruction reads are shown: they are in their places whenever a step of the interpreter runs.
-//! Nothing here fails: what has no name or no line is left out.
+//! Invariant: a reported value is the value that the instruction read. Therefore only registers that the
+//! instruction reads are reported: native code keeps others outside of the register file, but the operands of
+//! an interpreter step are in the file. Nothing here fails: registers without names and places without lines
+//! are omitted.
 
 use crate::lanes::Registers;
 use ptx::Span;
@@ -12,7 +14,7 @@ use ptx::isa::{Dir, rows_of};
 
 /// The most registers of a report.
 const MOST_REGISTERS: usize = 16;
-/// Bytes of a line of PTX that are shown.
+/// The most bytes of a reported line.
 const LINE: usize = 160;
 
 /// The registers of one lane.
@@ -25,7 +27,7 @@ pub(crate) struct LaneRegisters {
 }
 
 impl LaneRegisters {
-    /// Those of a lane.
+    /// The registers of lane `lane`.
     pub(crate) fn of(registers: &Registers, lane: usize) -> Self {
         Self {
             pred: registers.pred.iter().map(|mask| mask >> lane & 1 != 0).collect(),
@@ -35,7 +37,7 @@ impl LaneRegisters {
         }
     }
 
-    /// The value of a register by its name, as text.
+    /// The value of the register with this name, as text.
     fn value(&self, function: &Function, name: &str) -> Option<String> {
         let [pred, r16, r32, r64] = &function.reg_names;
         let place = |names: &[String]| names.iter().position(|other| other == name);
@@ -51,12 +53,12 @@ impl LaneRegisters {
         place(r64).and_then(|i| self.r64.get(i)).map(|value| format!("{value:#018x}"))
     }
 
-    /// The registers that an instruction reads, by its text: each with its value, in the order of the text.
+    /// The registers that the instruction reads, with their values, in the order of its text.
     pub(crate) fn read_by(&self, function: &Function, instruction: &str) -> Vec<(String, String)> {
         self.values(function, names_in(read_operands(instruction)))
     }
 
-    /// All registers that an instruction names, each with its value, in the order of the text.
+    /// All registers that the instruction names, with their values, in the order of its text.
     pub(crate) fn named_in(&self, function: &Function, instruction: &str) -> Vec<(String, String)> {
         self.values(
             function,
@@ -78,7 +80,7 @@ impl LaneRegisters {
     }
 }
 
-/// The operands that an instruction reads. The first operand is left out where it is written.
+/// The operands that the instruction reads: without the first operand if that is written.
 fn read_operands(instruction: &str) -> &str {
     let (opcode, operands) = instruction.split_once(char::is_whitespace).unwrap_or((instruction, ""));
     let mnemonic = opcode.split('.').next().unwrap_or_default();
@@ -87,13 +89,13 @@ fn read_operands(instruction: &str) -> &str {
     if writes { behind_first(operands) } else { operands }
 }
 
-/// The names in operands.
+/// The identifiers in operands.
 fn names_in(operands: &str) -> impl Iterator<Item = &str> {
     let part = |c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '%'));
     operands.split(part).filter(|name| !name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// What stands behind the first operand, which may be a list in braces.
+/// The text after the first operand, which may be a list in braces.
 fn behind_first(operands: &str) -> &str {
     let mut depth = 0usize;
     for (index, c) in operands.char_indices() {
@@ -107,7 +109,7 @@ fn behind_first(operands: &str) -> &str {
     ""
 }
 
-/// The line of a place with the one before and the one behind it, each with its number.
+/// The line of a place with the line before and after it, with line numbers.
 pub(crate) fn lines_around(source: &Source, span: Span) -> Vec<(u32, String)> {
     let line = source.line(span);
     let name = source.name_of(span);

@@ -1,21 +1,22 @@
-//! Matrices of eight rows of eight 16-bit elements that a warp loads, stores or transposes: `ldmatrix`, `stmatrix`, `movmatrix`
-//! (PTX ISA 9.7.14.5 of the current manual).
+//! Loads, stores and transposition of 8x8 matrices of 16-bit elements by a warp: `ldmatrix`, `stmatrix`,
+//! `movmatrix` (PTX ISA 9.7.14.5 of the current manual).
 //!
-//! Invariant: as in [`super::matrix`]: all 32 lanes act, and memory is touched in one access or not at all.
+//! Invariant: as in [`super::matrix`]: all 32 lanes act, and all memory is accessed or none.
 //!
 //! # Shape
-//! Lane l holds elements 2 (l mod 4) and the one behind of row l / 4, the first in the low half; with `.trans` of column l / 4.
+//! Lane l holds elements 2 (l mod 4) and 2 (l mod 4) + 1 of row l / 4, the first in the low half; with
+//! `.trans`, of column l / 4.
 
 use super::Missing;
-use super::matrix::whole_warp;
-use super::memory::space_of;
+use super::access::space_of;
+use super::matrix_operands::whole_warp;
 use super::operands::{Bound, Operands};
 use crate::bound::Exec;
 use crate::lanes::{FULL, LANES, Lane};
 use crate::lift::Inputs;
 use ptx::isa::{Sem, Slot, Space, Ty, Word, form};
 
-/// Matrices that one instruction moves at most.
+/// The most matrices of one instruction.
 const MATRICES: usize = 4;
 
 /// The two elements of a lane, from `element(row, column)`.
@@ -32,7 +33,7 @@ fn in_warp(register: &Lane<u32>, row: usize, column: usize) -> u32 {
     register.0[row * 4 + column / 2] >> (column % 2 * 16) & 0xffff
 }
 
-/// Whether it transposes, and how many matrices there are.
+/// Whether it transposes, and the number of matrices.
 fn form(o: &Operands<'_>) -> Result<(bool, usize), Missing> {
     let space = space_of(o, 0);
     if !matches!(space, Space::Generic | Space::Shared) || o.ty()? != Ty::B16 {
@@ -66,7 +67,7 @@ pub(super) fn load(o: &Operands<'_>) -> Bound {
     }))
 }
 
-/// `stmatrix`: as [`load`], the other way round.
+/// `stmatrix`: the inverse of [`load`].
 pub(super) fn store(o: &Operands<'_>) -> Bound {
     let ((transposed, count), space) = (form(o)?, space_of(o, 0));
     let address = o.address(0)?;
@@ -94,7 +95,7 @@ pub(super) fn store(o: &Operands<'_>) -> Bound {
     }))
 }
 
-/// `movmatrix`: the matrix in one register of each lane, transposed.
+/// `movmatrix`: transposes the matrix in one register of each lane.
 pub(super) fn transpose(o: &Operands<'_>) -> Bound {
     o.look(|slot, word| slot == Slot::Shape || word == Word::Trans);
     if o.ty()? != Ty::B16 {

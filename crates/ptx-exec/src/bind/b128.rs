@@ -1,13 +1,11 @@
-//! Accesses of 128 bits that others must see whole (`.b128`, ordered or atomic), and stores of 256 bits that leave elements out. `ld`,
-//! `st` and `atom` of the current manual.
+//! Accesses of 128 bits that must not be torn (`.b128`, ordered or atomic), and stores of 256 bits that omit
+//! elements. `ld`, `st` and `atom` of the current manual.
 //!
-//! Invariant: a value of 128 bits is two registers, the low half first. Weak accesses of 128 bits are those of two words, and are bound
-//! with the other vectors.
+//! Invariant: a value of 128 bits is two registers, the low half first. Weak accesses of 128 bits are bound
+//! as vectors of two words.
 
 use super::Missing;
-use super::atom::sem_op;
-use super::memory::Stored;
-use super::memory::{elements, policy, read_cells, sem_of, space_of};
+use super::access::{Stored, elements, policy, read_cells, sem_of, sem_op, space_of};
 use super::operands::{Bound, Operands};
 use crate::bound::Exec;
 use crate::lanes::{LANES, Lane};
@@ -25,7 +23,7 @@ pub(super) fn load(o: &Operands<'_>, space: Space, sem: Sem) -> Bound {
         let Exec { mask, regs, warp, mem, frame, .. } = exec;
         let mut scratch = None;
         let addrs = address.read(Inputs { regs, warp, frame: *frame }, &mut scratch);
-        let [a, b] = mem.load_whole(space, addrs, *mask, sem)?;
+        let [a, b] = mem.load_b128(space, addrs, *mask, sem)?;
         low.write(regs, *mask, &a);
         high.write(regs, *mask, &b);
         Ok(())
@@ -43,11 +41,12 @@ pub(super) fn store(o: &Operands<'_>, space: Space, sem: Sem) -> Bound {
         let (mut scratch, mut low, mut high) = (None, None, None);
         let addrs = address.read(inputs, &mut scratch);
         let values = [values[0].read(inputs, &mut low), values[1].read(inputs, &mut high)];
-        mem.store_whole(space, addrs, *mask, sem, values)
+        mem.store_b128(space, addrs, *mask, sem, values)
     }))
 }
 
-/// A store of a vector, some elements of which may be `_`: their bytes stay as they are. The whole access is checked.
+/// A vector store whose elements may be `_`: their bytes do not change. The bounds check covers the whole
+/// access.
 pub(super) fn store_chosen<V: Stored, const N: usize>(o: &Operands<'_>, space: Space, sem: Sem) -> Bound {
     let address = o.address(0)?;
     let values = elements::<_, N>(|i| match o.src_at(1 + i)? {
@@ -100,7 +99,7 @@ pub(super) fn atom(o: &Operands<'_>) -> Bound {
         let addrs = address.read(inputs, &mut scratch);
         let b = [b[0].get(inputs), b[1].get(inputs)];
         let c = c.as_ref().map(|c| [c[0].get(inputs), c[1].get(inputs)]);
-        let [x, y] = mem.atomic_whole(space, addrs, *mask, ordering, |lane, old| {
+        let [x, y] = mem.atomic_b128(space, addrs, *mask, ordering, |lane, old| {
             let b = [b[0].0[lane], b[1].0[lane]];
             match &c {
                 Some(c) => (old == b).then(|| [c[0].0[lane], c[1].0[lane]]),

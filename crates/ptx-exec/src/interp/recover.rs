@@ -1,25 +1,26 @@
-//! Going on behind mistakes at barriers and warp-synchronous instructions, where an observer reports them ([`Observer::mends`]).
+//! Continues after misused barriers and warp-synchronous instructions that an observer reports
+//! ([`Observer::mends`]).
 //!
-//! Invariant: each call that says so lets at least one lane go on, so a warp that is mended again and again gets to its end where the
-//! program does.
+//! Invariant: each successful call makes at least one lane ready. So a warp that is recovered repeatedly
+//! still reaches its end if the program does.
 //!
 //! [`Observer::mends`]: crate::watch::Observer::mends
 
-use super::{Budget, Run, World};
+use super::{Budget, LaunchContext, Run};
 use crate::bound::Term;
 use crate::frame::{Wait, WarpFrame};
-use crate::native::Reached;
+use crate::native::NativeCache;
 use crate::watch::BarrierEvent;
 
 impl Run<'_> {
-    /// Where lanes of the warp wait at barriers at which they can't arrive together, lets those at the lowest position go on alone. Whether
-    /// it did.
+    /// If lanes of the warp wait at barriers that cannot be combined into one arrival, lets the lanes at the
+    /// lowest position continue alone. Returns whether it did.
     pub(super) fn part(&mut self) -> bool {
         let mut waiting = Vec::new();
         for group in &self.frame.groups {
             let Wait::Barrier(wait) = group.wait else { continue };
             let function = self.frame.acts[group.act as usize].function;
-            if let Some(Term::Barrier(barrier)) = self.world.block(function, group.block).map(|b| &b.term) {
+            if let Some(Term::Barrier(barrier)) = self.context.block(function, group.block).map(|b| &b.term) {
                 waiting.push(((group.act, group.block), wait.id, barrier.aligned, barrier.next.0));
             }
         }
@@ -46,7 +47,8 @@ impl Run<'_> {
         true
     }
 
-    /// Carries out the warp-synchronous instructions at which lanes wait, for the lanes that are there. Whether there were any.
+    /// Executes the warp-synchronous instructions at which lanes wait, for the lanes that have arrived.
+    /// Returns whether any waited.
     fn finish_all(&mut self) -> bool {
         let mut any = false;
         while let Some(at) = self.frame.groups.iter().position(|g| matches!(g.wait, Wait::Sync { .. })) {
@@ -64,14 +66,14 @@ impl Run<'_> {
 }
 
 impl Run<'_> {
-    /// Lets lanes go on that wait at an instruction for all lanes of a warp, to which the others never come. It is left out. Whether there were
-    /// any.
+    /// Releases lanes that wait at an instruction for all lanes of a warp, which the others never reach. They
+    /// skip it. Returns whether any lane was released.
     fn skip_aligned(&mut self) -> bool {
         let waits = |group: &crate::frame::Group| matches!(group.wait, Wait::Aligned);
         let places = self.frame.groups.iter().filter(|group| waits(group)).map(|g| (g.act, g.block));
         let Some((act, block)) = places.min_by(|a, b| self.frame.order(*a, *b)) else { return false };
         let function = self.frame.acts[act as usize].function;
-        let Some(Term::Aligned { next, .. }) = self.world.block(function, block).map(|block| &block.term)
+        let Some(Term::Aligned { next, .. }) = self.context.block(function, block).map(|block| &block.term)
         else {
             return false;
         };
@@ -87,8 +89,8 @@ impl Run<'_> {
     }
 }
 
-/// Lets lanes of a warp go on that wait for each other. Whether it could.
-pub(crate) fn unblock(frame: &mut WarpFrame, world: &World<'_>, reached: &mut Reached) -> bool {
-    let mut run = Run::new(frame, world, Budget { slice: 0, turn: 0, steps: 0 }, reached);
+/// Releases lanes of a warp that wait for each other. Returns whether any lane was released.
+pub(crate) fn unblock(frame: &mut WarpFrame, context: &LaunchContext<'_>, cache: &mut NativeCache) -> bool {
+    let mut run = Run::new(frame, context, Budget { slice: 0, quantum: 0, steps: 0 }, cache);
     run.finish_all() || run.skip_aligned() || run.part()
 }

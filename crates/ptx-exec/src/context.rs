@@ -1,6 +1,7 @@
-//! What all warps of a launch look at.
+//! The read-only state of a launch that all its warps share.
 //!
-//! Invariant: nothing in it changes while a warp runs; native code that comes meanwhile is seen from the warp's next turn on.
+//! Invariant: it does not change while a warp runs. Native code that becomes available meanwhile is used from
+//! the warp's next slice on.
 
 use crate::bound::{Block, Code, Function};
 use crate::native::{Native, Supply};
@@ -12,9 +13,9 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// Everything of a launch that a running warp looks at.
+/// The read-only state of a launch.
 #[derive(Clone, Copy)]
-pub(crate) struct World<'a> {
+pub(crate) struct LaunchContext<'a> {
     /// Bound code.
     pub(crate) code: &'a Code,
     /// Address of the module's first function.
@@ -23,37 +24,38 @@ pub(crate) struct World<'a> {
     pub(crate) address_size: ptx::check::module::AddressSize,
     /// The PTX text.
     pub(crate) source: &'a ptx::check::module::Source,
-    /// Native code of the kernel, if it is to be used.
+    /// Native code of the kernel, if it is used.
     pub(crate) native: Option<&'a dyn Native>,
-    /// Where native code may come from while the launch runs.
+    /// Source of native code that becomes available during the launch.
     pub(crate) supply: Option<&'a dyn Supply>,
-    /// The thread that is followed.
+    /// The traced thread, if any.
     pub(crate) trace: Option<&'a Tracing>,
-    /// When the launch is to stop.
+    /// The conditions that stop the launch.
     pub(crate) end: End<'a>,
-    /// Whether observers see it: then every warp has a site.
+    /// Whether observers are attached; then every warp has a site.
     pub(crate) watched: bool,
     /// The observers, and the program as they know it.
     pub(crate) watch: Option<(&'a Watch, &'a Program)>,
-    /// By function, which instructions observers want to be told of.
+    /// By function, the instructions that observers ask for.
     pub(crate) interests: &'a [OnceLock<Interests>],
-    /// Whether it goes on behind mistakes at barriers and warp-synchronous instructions, because an observer reports them.
+    /// Whether to continue after misused barriers and warp-synchronous instructions, because an observer
+    /// reports them.
     pub(crate) mends: bool,
 }
 
-/// When a launch is to stop, whatever it has done by then.
+/// The conditions that stop a launch, regardless of its progress.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct End<'a> {
-    /// At that time.
+    /// The time limit.
     pub(crate) deadline: Option<Instant>,
-    /// When the host sets this.
+    /// Set by the host.
     pub(crate) cancel: Option<&'a AtomicBool>,
-    /// When observers set this.
+    /// Set by observers.
     pub(crate) enough: Option<&'a AtomicBool>,
 }
 
 impl End<'_> {
-    /// Why it is to stop now.
+    /// The condition that holds now, if any.
     pub(crate) fn come(self) -> Option<FaultKind> {
         if [self.cancel, self.enough].into_iter().flatten().any(|flag| flag.load(Ordering::Relaxed)) {
             return Some(FaultKind::Cancelled);
@@ -62,8 +64,8 @@ impl End<'_> {
     }
 }
 
-impl<'a> World<'a> {
-    /// Which instructions of a function observers want to be told of.
+impl<'a> LaunchContext<'a> {
+    /// The instructions of a function that observers ask for.
     pub(crate) fn interests(&self, function: u32) -> Option<&'a Interests> {
         let (watch, program) = self.watch?;
         let known = self.interests.get(function as usize)?;
@@ -72,8 +74,8 @@ impl<'a> World<'a> {
     }
 }
 
-impl World<'_> {
-    /// With native code, if some has come that can run on any thread.
+impl LaunchContext<'_> {
+    /// With native code, if the supply has code that needs no special stack.
     pub(crate) fn supplied(&self) -> Self {
         match (self.native, self.supply) {
             (None, Some(supply)) => {
@@ -91,7 +93,7 @@ impl World<'_> {
         self.function(function)?.blocks.get(block as usize)
     }
 
-    /// An instruction and its line, for reports.
+    /// An instruction and its line, as text for reports.
     pub(crate) fn place(&self, span: ptx::Span) -> String {
         format!("`{}` (line {})", span.text(&self.source.text), self.source.line(span))
     }

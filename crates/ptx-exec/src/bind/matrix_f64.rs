@@ -1,24 +1,25 @@
 //! Matrices of double precision: `mma` and `wmma` of `.f64` (PTX ISA 9.7.14 of the current manual).
 //!
-//! Invariant: as in [`super::matrix`]. An element of D is made by fused multiply-adds in the order of k, each rounded.
+//! Invariant: as in [`super::matrix`]. An element of D is a sequence of fused multiply-adds in the order of
+//! k, each rounded.
 //!
 //! # Shape
-//! With g = lane / 4 and t = lane mod 4, register i of a lane holds of A row g + 8 (i mod 2), column t + 4 (i / 2), of B row t + 4 i,
-//! column g, of C and D row g + 8 (i / 2), column 2 t + i mod 2. Where there are eight rows, A has one register, C and D have two. The
-//! fragments of `wmma`, which the manual leaves open, are the same.
+//! With g = lane / 4 and t = lane mod 4, register i of a lane holds: of A row g + 8 (i mod 2), column t + 4
+//! (i / 2); of B row t + 4 i, column g; of C and D row g + 8 (i / 2), column 2 t + i mod 2. With eight rows,
+//! A has one register, C and D have two. The fragments of `wmma`, which the manual leaves open, are the same.
 
 use super::Missing;
-use super::float::rnd;
-use super::matrix::{layout, shape, uniform, whole_warp};
-use super::memory::space_of;
+use super::access::space_of;
+use super::matrix_operands::{layout, shape, uniform, whole_warp};
 use super::operands::{Bound, Operands};
+use super::rounding::rnd;
 use crate::bound::Exec;
 use crate::lanes::{FULL, LANES, Lane};
 use crate::lift::{Inputs, Operand, Target};
 use ptx::isa::{Layout, MatrixShape, Sem, Slot, Space, Word};
 use ptx_sem::{self as sem, Rnd};
 
-/// Rows of A at most, its columns, and columns of B.
+/// The most rows of A, its columns, and the columns of B.
 const M: usize = 16;
 const K: usize = 16;
 const N: usize = 8;
@@ -99,7 +100,7 @@ fn each(sources: &[Operand<u64>], inputs: Inputs<'_>, mut f: impl FnMut(usize, u
     }
 }
 
-/// Where a matrix lies: the address of an element of a lane.
+/// The memory layout of a matrix: the address of each element of a lane.
 struct Stored {
     space: Space,
     address: crate::lift::Address,
@@ -171,7 +172,7 @@ pub(super) fn store(o: &Operands<'_>) -> Bound {
     let stored = Stored::new(o, 'd', shape, 1 + sources.len())?;
     Ok(Box::new(move |exec: &mut Exec<'_>| {
         whole_warp(exec.mask)?;
-        // All places are looked at before one is written.
+        // All addresses are checked before any element is written.
         for i in 0..sources.len() {
             let addrs = stored.addresses(Inputs::of(exec), i)?;
             exec.mem.load(stored.space, &addrs, FULL, Sem::Weak, &mut Lane::splat(0_u64))?;

@@ -1,0 +1,207 @@
+//! CTAs that run in native code as coarse warps: several warps execute as one warp with more lanes, from
+//! barrier to barrier.
+//!
+//! A coarse warp executes each instruction for all its lanes at once. Where it cannot continue, it takes a
+//! **side exit**: its registers are copied to the frames of its warps, and each warp continues alone until
+//! the CTA ends.
+//!
+//! Invariant: as in [`native_cta`](super::native_cta), a warp has a frame, or its coarse warp has a slot. The
+//! lanes of a coarse warp are at one place of the program, or are held pending where the lanes of a single
+//! warp would be too. So a side exit needs the same state as that of a single warp.
+
+use super::cta::{Cta, CtaStop, Limits, Round};
+use super::native_cta::{FIRST_FUEL, FUEL, LongRun, Start};
+use crate::bound::{Function, Term};
+use crate::context::LaunchContext;
+use crate::interp::{self, Budget, Left};
+use crate::lanes::{FULL, LaneMask};
+use crate::native::{
+    CoarseCode, CtaCall, CtaCode, CtaStop as NativeCtaStop, Native, NativeCache, SavedReg, SlotState, mask_at,
+};
+
+/// Order of the lane masks at the start of a save area.
+const LIVE: usize = 0;
+const RUNNING: usize = 1;
+
+impl Cta {
+    /// Runs a CTA that has not started. `None`: its warps have frames now, and the caller must run those.
+    pub(super) fn run_coarse(
+        &mut self,
+        (native, coarse): (&dyn Native, &CoarseCode),
+        context: &LaunchContext<'_>,
+        limits: &impl Limits,
+        cache: &mut NativeCache,
+    ) -> Option<CtaStop> {
+        let function = context.function(self.kernel)?;
+        let initial = self.native_frames.start_coarse(coarse, function, self.warps.len());
+        let (mut current, mut round) = (0, [0; 2]);
+        let mut long = LongRun::default();
+        loop {
+            if limits.steps().is_none() {
+                return Some(CtaStop::Cancelled);
+            }
+            if let Some(kind) = limits.late() {
+                self.frames_from_coarse(coarse, context, function, (current, None));
+                let warp = (current * coarse.warps).min(self.warps.len() as u32 - 1);
+                let stopped = super::cta::blame(&self.warps[warp as usize], context, kind);
+                return Some(CtaStop::Trapped(stopped, warp));
+            }
+            let fuel = if limits.alone() { FIRST_FUEL } else { FUEL };
+            let remaining = if native.can_batch_ctas() { limits.taken() } else { 0 };
+            let start = Start { warp: current, round, fuel };
+            let mut call = self.native_call(context, cache, start, (remaining, initial));
+            let stop = native.run_coarse(&mut call);
+            let (ctaid, batched) = (call.ctaid, call.batched());
+            let CtaCall { steps, lane_steps, fuel, .. } = call;
+            (current, round) = (call.warp, call.round);
+            self.advance_batch(ctaid, batched, limits);
+            limits.spend(steps, lane_steps);
+            limits.spend_native(steps, 0);
+            match stop {
+                NativeCtaStop::Finished => {
+                    self.live = 0;
+                    return Some(CtaStop::Finished);
+                }
+                NativeCtaStop::OutOfFuel if !long.gives_way((self.place, current), limits) => {}
+                NativeCtaStop::OutOfFuel => {
+                    self.frames_from_coarse(coarse, context, function, (current, None));
+                    return Some(CtaStop::Long);
+                }
+                NativeCtaStop::SideExit(at) => {
+                    let left =
+                        self.frames_from_coarse(coarse, context, function, (current, Some(at as usize)));
+                    let fuel = fuel.clamp(0, interp::WARP_SLICE);
+                    return self.split_coarse_warp((native, coarse, fuel), context, limits, cache, left);
+                }
+                NativeCtaStop::BarrierMismatch | NativeCtaStop::Warp(_) => {
+                    // No warp is in the middle of its round.
+                    self.frames_from_coarse(coarse, context, function, (u32::MAX, None));
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// Runs the warps of a coarse warp from its side exit, each until it stops.
+    fn split_coarse_warp(
+        &mut self,
+        (native, coarse, fuel): (&dyn Native, &CoarseCode, i64),
+        context: &LaunchContext<'_>,
+        limits: &impl Limits,
+        cache: &mut NativeCache,
+        left: Vec<SplitWarp>,
+    ) -> Option<CtaStop> {
+        let mut round = Round { ran: true, idle: true };
+        for SplitWarp { warp, leave, mask, live, pending } in left {
+            let (slice, quantum) = (interp::WARP_SLICE, interp::GROUP_QUANTUM);
+            let frame = &mut self.warps[warp as usize];
+            let before = (frame.steps, frame.lane_steps);
+            let budget = Budget { slice, quantum, steps: u64::MAX };
+            let stop = coarse.leaves[leave].place.stop();
+            cache.pending.clear();
+            cache.pending.extend(pending);
+            let left = Left { stop, mask, live, fuel, fault: None, same: false };
+            let stop = interp::run_left(frame, context, budget, cache, native, left);
+            if let Err(stop) = self.stopped(warp, before, stop, context, limits, &mut round) {
+                return Some(stop);
+            }
+        }
+        None
+    }
+
+    /// Creates frames from the slots, as [`Cta::frames_from_slots`]. If the current coarse warp took a side
+    /// exit, its running warps are returned and must still be started.
+    fn frames_from_coarse(
+        &mut self,
+        coarse: &CoarseCode,
+        context: &LaunchContext<'_>,
+        function: &Function,
+        (current, left): (u32, Option<usize>),
+    ) -> Vec<SplitWarp> {
+        // Kernels with local memory have no coarse warps.
+        self.frames(context, true);
+        let (size, lines) = (coarse.warps as usize, coarse.cta.bytes as usize / 64);
+        let mut leaving = Vec::new();
+        for id in 0..self.warps.len() {
+            let (number, at) = (id / size, id % size);
+            let state = CtaCode::state(self.native_frames.slots[number].state, function.blocks.len());
+            let left = left.filter(|_| number == current as usize);
+            if state == SlotState::NotStarted && left.is_none() {
+                continue;
+            }
+            let lines = &self.native_frames.kept[number * lines..(number + 1) * lines];
+            let mask = |which: usize| mask_at(lines, (which * size + at) * 4);
+            let live = if state == SlotState::Exited && left.is_none() { 0 } else { mask(LIVE) };
+            let warp = &mut self.warps[id];
+            let act = warp.groups.first().map_or(0, |group| group.act);
+            warp.groups.clear();
+            let missing = warp.state.live & !live;
+            if live == 0 {
+                warp.exit(act, missing);
+                self.exited(id);
+                continue;
+            }
+            if let Some(leave) = left {
+                // Exits are reported together with the running lanes, unless no lane runs.
+                let running = mask(RUNNING);
+                let content = &coarse.leaves[leave].left;
+                let regs = &mut warp.acts[act as usize].regs;
+                let take = |kept: &[SavedReg], mask: LaneMask, regs: &mut _| {
+                    kept.iter().for_each(|kept| kept.expand_of(lines, at, regs, mask));
+                };
+                take(&content.running, running, regs);
+                let mut pending = Vec::new();
+                for group in &content.pending {
+                    let lanes = mask_at(lines, group.offset as usize + 4 * at);
+                    if lanes != 0 {
+                        take(&group.kept, lanes, regs);
+                        pending.push([group.block, lanes]);
+                    }
+                }
+                if running == 0 {
+                    if missing != 0 {
+                        warp.exit(act, missing);
+                    }
+                    pending.iter().for_each(|[block, lanes]| warp.push_ready(act, *block, *lanes));
+                } else {
+                    leaving.push(SplitWarp { warp: id as u32, leave, mask: running, live, pending });
+                }
+                continue;
+            }
+            if missing != 0 {
+                warp.exit(act, missing);
+            }
+            let SlotState::Waits(which) = state else { continue };
+            let Some(behind) = coarse.cta.barriers.get(which) else { continue };
+            let regs = &mut warp.acts[act as usize].regs;
+            behind.kept.iter().for_each(|kept| kept.expand_of(lines, at, regs, FULL));
+            if behind.id.is_none() {
+                warp.push_ready(act, behind.block, live);
+                continue;
+            }
+            match context.block(self.kernel, behind.block).map(|b| &b.term) {
+                Some(Term::Barrier(barrier)) if current as usize <= number => {
+                    warp.push_ready(act, barrier.next.0, live);
+                }
+                Some(Term::Barrier(barrier)) => self.arrived(id, act, behind.block, live, barrier),
+                _ => {}
+            }
+        }
+        for barrier in 0..self.barriers.len() {
+            self.complete(barrier, context);
+        }
+        leaving
+    }
+}
+
+/// A warp of a coarse warp that took a side exit with running lanes.
+struct SplitWarp {
+    warp: u32,
+    /// The place: index of [`CoarseCode::leaves`].
+    leave: usize,
+    mask: LaneMask,
+    /// Lanes that have not exited.
+    live: LaneMask,
+    /// Diverged lanes: block and mask.
+    pending: Vec<[u32; 2]>,
+}

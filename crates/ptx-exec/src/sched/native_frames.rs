@@ -1,0 +1,70 @@
+//! The state of the warps of a CTA that runs in native code: slots instead of frames.
+
+use crate::bound::Function;
+use crate::frame::WarpFrame;
+use crate::lanes::Registers;
+use crate::native::{CoarseCode, CtaCode, InitialSlots, Line, Slot};
+
+/// The state of a CTA in native code.
+#[derive(Default)]
+pub(super) struct NativeFrames {
+    pub(super) slots: Vec<Slot>,
+    pub(super) kept: Vec<Line>,
+    pub(super) regs: Registers,
+    /// Warps whose [`WarpFrame`] state was initialised for this CTA, as a bit mask.
+    pub(super) touched: u32,
+}
+
+impl NativeFrames {
+    /// Whether the state of a warp was initialised for this CTA.
+    pub(super) fn is_touched(&self, warp: usize) -> bool {
+        self.touched >> warp & 1 != 0
+    }
+
+    /// Sets all warps to the start of the kernel.
+    pub(super) fn start(
+        &mut self,
+        code: &CtaCode,
+        function: &Function,
+        warps: &mut [WarpFrame],
+        threads: u32,
+    ) -> InitialSlots {
+        if self.slots.len() != warps.len() {
+            self.slots.resize(warps.len(), Slot::default());
+            let bytes = warps.len() * code.bytes as usize;
+            self.kept.resize(bytes.div_ceil(64), Line::default());
+            self.regs.reset(function.regs);
+            for (slot, warp) in self.slots.iter_mut().zip(warps.iter_mut()) {
+                warp.view.set_local_top(u64::from(function.frame_bytes));
+                slot.local = warp.view.windows().local.0;
+            }
+        }
+        self.touched = 0;
+        let initial = InitialSlots::of_warps(function, threads);
+        initial.put(&mut self.slots, &mut self.kept);
+        for warp in warps {
+            warp.clear_local();
+            warp.use_local(u64::from(function.frame_bytes));
+        }
+        initial
+    }
+
+    /// Sets all coarse warps to the start of the kernel.
+    pub(super) fn start_coarse(
+        &mut self,
+        coarse: &CoarseCode,
+        function: &Function,
+        warps: usize,
+    ) -> InitialSlots {
+        let (coarse_warps, lines) = (warps / coarse.warps as usize, coarse.cta.bytes as usize / 64);
+        if self.slots.len() != coarse_warps {
+            self.slots.resize(coarse_warps, Slot::default());
+            self.kept.resize(coarse_warps * lines, Line::default());
+            self.regs.reset(function.regs);
+        }
+        self.touched = 0;
+        let initial = InitialSlots::of_coarse_warps(function, coarse.warps, lines);
+        initial.put(&mut self.slots, &mut self.kept);
+        initial
+    }
+}
