@@ -7,6 +7,9 @@ use crate::bound::{Block, Code, Function};
 use crate::native::{Native, Supply};
 use crate::trace::Tracing;
 use crate::trap::FaultKind;
+use crate::watch::{Interests, Watch};
+use ptx::ir::Program;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
@@ -31,6 +34,10 @@ pub(crate) struct LaunchContext<'a> {
     pub(crate) end: End<'a>,
     /// Whether observers are attached; then every warp has a site.
     pub(crate) watched: bool,
+    /// The observers, and the program as they know it.
+    pub(crate) watch: Option<(&'a Watch, &'a Program)>,
+    /// By function, the instructions that observers ask for.
+    pub(crate) interests: &'a [OnceLock<Interests>],
     /// Whether to continue after misused barriers and warp-synchronous instructions, because an observer
     /// reports them.
     pub(crate) mends: bool,
@@ -54,6 +61,16 @@ impl End<'_> {
             return Some(FaultKind::Cancelled);
         }
         self.deadline.filter(|deadline| Instant::now() >= *deadline).map(|_| FaultKind::TimeLimit)
+    }
+}
+
+impl<'a> LaunchContext<'a> {
+    /// The instructions of a function that observers ask for.
+    pub(crate) fn interests(&self, function: u32) -> Option<&'a Interests> {
+        let (watch, program) = self.watch?;
+        let known = self.interests.get(function as usize)?;
+        let text = program.functions.get(function as usize)?;
+        Some(known.get_or_init(|| watch.interests(text)))
     }
 }
 

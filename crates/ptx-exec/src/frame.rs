@@ -168,6 +168,8 @@ impl WarpFrame {
         if let Some(window) = &local {
             view.set_local(window.start(), stack);
         }
+        // What is not zero at the start of a CTA is made so by clearing all of it once.
+        let used = if view.memory().has_fill() { stack } else { 0 };
         Self {
             state,
             view,
@@ -179,7 +181,7 @@ impl WarpFrame {
             local,
             stack,
             registers: 0,
-            used: 0,
+            used,
             steps: 0,
             lane_steps: 0,
             output: Vec::new(),

@@ -16,7 +16,7 @@ use crate::bound::{Block, Exec, Function, StepFn, Term, Value32, WarpSync};
 use crate::context::LaunchContext;
 pub(crate) use crate::frame::GROUP_QUANTUM;
 use crate::frame::{BarrierWait, Current, Group, ROOT, Wait, WarpFrame};
-use crate::lanes::{Lane, LaneMask, Registers, lanes_of};
+use crate::lanes::{FULL, Lane, LaneMask, Registers, lanes_of};
 use crate::mem::Activity;
 use crate::native::NativeCache;
 use crate::trap::{Fault, FaultKind};
@@ -515,6 +515,11 @@ impl<'a> Run<'a> {
     fn run_aligned(&mut self, act: u32, block: u32, mask: LaneMask, run: &StepFn) -> Result<(), Box<Fault>> {
         if self.context.watched {
             self.completes_sync(mask, &[(act, block, mask)]);
+        }
+        if self.context.mends && mask != FULL {
+            // It is reported, and left out.
+            self.completed_sync(act, block, mask);
+            return Ok(());
         }
         let frame = &mut *self.frame;
         let running = &mut frame.acts[act as usize];

@@ -19,6 +19,7 @@ use crate::texture::{Descriptor, Opaques};
 use crate::trace::{Trace, Tracing};
 use crate::trap::Trap;
 use crate::warp::{EventCounts, GridShape};
+use crate::watch::Interests;
 use params::Params;
 use ptx::check::module::{AddressSize, FuncId, FunctionKind, Linkage, Loc, Reloc, Symbol, VarId, Variable};
 use ptx::ir::Program;
@@ -26,7 +27,7 @@ use ptx::isa::{Space, TyKind};
 use stack::stack_bytes;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 use workspace::Workspace;
 
@@ -125,6 +126,8 @@ pub struct LoadedModule {
     /// Textures, samplers and surfaces by name.
     opaque: BTreeMap<String, usize>,
     functions: u64,
+    /// By function, what observers want to be told of.
+    interests: Arc<[OnceLock<Interests>]>,
 }
 
 impl LoadedModule {
@@ -144,7 +147,9 @@ impl LoadedModule {
         let named = program.variables.iter().enumerate().filter(|(_, v)| v.ty.kind() == TyKind::Opaque);
         // If linked texts define the same name, the first definition is used.
         let opaque = named.rev().map(|(id, variable)| (variable.name.clone(), id)).collect();
-        let mut module = Self { program, memory: Arc::clone(memory), variables, opaque, functions };
+        let interests = program.functions.iter().map(|_| OnceLock::new()).collect();
+        let memory = Arc::clone(memory);
+        let mut module = Self { program, memory, variables, opaque, functions, interests };
         module.place()?;
         module.initialise()?;
         Ok(Arc::new(module))
@@ -172,7 +177,8 @@ impl LoadedModule {
             };
             let address = address.map_err(|error| LoadError::Variable { name, error })?;
             self.variables[id] = Some(address);
-            if self.memory.watched().is_some() && class != Class::Texture {
+            let known_zero = self.memory.watched().is_none() && !self.memory.has_fill();
+            if !known_zero && class != Class::Texture {
                 // A variable without an initializer is zero, which observers must be told. PTX ISA §5.4.4.
                 self.memory.fill(address, 0, variable.bytes)?;
             }
@@ -548,6 +554,8 @@ impl Kernel {
             total_shared: (shared_bytes as u32).next_multiple_of(shared_unit(self.module.program())),
             envreg: workspace.as_ref().map_or([0; 32], Workspace::registers),
         });
+        // Observers see one launch at a time.
+        let _alone = watch.map(|watch| watch.alone());
         let watch = watch.map(|watch| (Arc::clone(watch), Arc::new(self.facts(config, &shape))));
         let (native, supply) = if watch.is_some() { (None, None) } else { (native, supply) };
         let told = watch.clone();
@@ -580,6 +588,7 @@ impl Kernel {
                 .map(|trace| Tracing { trace, program: Arc::clone(&self.module.program) }),
             output_limit: config.output_limit,
             cta_cache: Arc::clone(&self.cta_cache),
+            interests: Arc::clone(&self.module.interests),
         };
         let began = Instant::now();
         let done: Outcome = run_grid(run);

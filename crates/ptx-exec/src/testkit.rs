@@ -289,6 +289,7 @@ impl Machine {
     ) -> Outcome {
         run_grid(GridRun {
             watch: None,
+            interests: Arc::new([]),
             code: Arc::clone(code),
             source: Arc::clone(&self.source),
             address_size: AddressSize::Bits64,

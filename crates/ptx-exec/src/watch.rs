@@ -6,6 +6,9 @@
 //! which it happens. Events carry a [`Site`]: the instruction and the warp. [`Site::inst`] gives the
 //! instruction with its operation, `.sem`, `.scope` and operands; some events also pass registers.
 //!
+//! Watched launches of one memory run one after another, also those of different streams, because observers keep
+//! their state by warp. A kernel that waits for another launch which was submitted later therefore never ends.
+//!
 //! Invariants: an observer affects a program only through its return values, such as a mask of lanes that
 //! skip an access, or a `free` to ignore. Lanes that take part in an access pass the same checks as in an
 //! unwatched launch. Without observers, a watched place costs one comparison of a pointer with null, per
@@ -14,21 +17,25 @@
 //! This module makes no judgements. The tools are observers in `ptx-sanitize`.
 
 mod events;
+mod interest;
 mod memory_map;
 mod place;
 mod site;
 
 pub use events::{
     Access, AccessKind, Allocated, ArgumentMove, BarrierEvent, CtaFacts, HostAccess, HostAccessKind,
-    LaunchFacts, MovePlace, Refused, SharedVariable, SyncPart, WarpSyncEvent,
+    HostMistake, LaunchFacts, MovePlace, Refused, SharedVariable, SyncPart, WarpSyncEvent,
 };
+pub use interest::{Interest, Interests};
 pub use memory_map::MemoryMap;
 pub use place::Place;
 pub use site::{Site, WarpFacts};
 
 use crate::lanes::{LaneMask, Registers};
+use ptx::ir::Function;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
 
 /// Receives the events of kernels. Every method has a default that does nothing.
 ///
@@ -50,6 +57,16 @@ pub trait Observer: Send {
         false
     }
 
+    /// The instructions of a function for which the observer needs [`Observer::step`] and
+    /// [`Observer::stepped`]: by block, and in it by instruction, the terminator last. Called once per function,
+    /// before it runs. Events that were not asked for may come all the same.
+    fn interests(&self, function: &Function) -> Vec<Vec<Interest>> {
+        function.blocks.iter().map(|block| vec![Interest::ALL; block.insts.len() + 1]).collect()
+    }
+    /// Whether the observer needs [`Observer::access`]. If no observer does, accesses cost as much as unwatched.
+    fn sees_accesses(&self) -> bool {
+        true
+    }
     /// An instruction will be executed by `lanes`. `group` are the lanes at the instruction, before its
     /// guard. Also called if the guard is false in every lane, and for terminators; for those that wait
     /// (barriers, warp-synchronous instructions) when lanes arrive.
@@ -62,6 +79,11 @@ pub trait Observer: Send {
     /// nothing, loads 0, and does not trap.
     fn access(&mut self, _site: &Site, _access: &Access<'_>) -> LaneMask {
         0
+    }
+    /// The coordinates of a lane are outside of a surface, in an instruction with `.trap`. Returns whether the
+    /// lane skips the access; otherwise it traps.
+    fn surface_outside(&mut self, _site: &Site, _lane: usize, _why: &str) -> bool {
+        false
     }
     /// A conditional branch diverged: of the lanes `group` at it, the lanes `taken` take it.
     fn branches(&mut self, _site: &Site, _taken: LaneMask, _group: LaneMask) {}
@@ -98,11 +120,18 @@ pub trait Observer: Send {
     fn ends(&mut self) {}
     /// The host reads or writes device memory; the access is in bounds.
     fn host(&mut self, _access: &HostAccess<'_>) {}
+    /// The host misuses device memory; the call that does so fails, or has no effect.
+    fn host_mistake(&mut self, _mistake: &HostMistake<'_>) {}
 }
 
 /// The observers of a memory.
 pub struct Watch {
     observers: Mutex<Vec<Box<dyn Observer>>>,
+    /// Held by the launch that runs.
+    launching: Mutex<()>,
+    /// Whether an observer wants to see accesses, and whether one mends mistakes at barriers.
+    accesses: bool,
+    mends: bool,
     quarantine: u64,
     stop: Arc<AtomicBool>,
 }
@@ -118,12 +147,59 @@ impl Watch {
     /// so that later accesses to them can be recognised. If `stop` becomes true, launches are cancelled soon
     /// afterwards.
     pub fn new(observers: Vec<Box<dyn Observer>>, quarantine: u64, stop: Arc<AtomicBool>) -> Arc<Self> {
-        Arc::new(Self { observers: Mutex::new(observers), quarantine, stop })
+        let accesses = observers.iter().any(|observer| observer.sees_accesses());
+        let mends = observers.iter().any(|observer| observer.mends());
+        let (observers, launching) = (Mutex::new(observers), Mutex::new(()));
+        Arc::new(Self { observers, launching, accesses, mends, quarantine, stop })
     }
 
     /// Reports the end of the program to observers.
     pub fn end(&self) {
         self.each(|observer| observer.ends());
+    }
+
+    /// Reports a mistake of the host with device memory.
+    pub fn mistake(&self, mistake: &HostMistake<'_>) {
+        self.each(|observer| observer.host_mistake(mistake));
+    }
+
+    /// Waits, for at most `patience`, until no launch runs and no event is being handled. Returns whether that
+    /// is so. For the end of a process, when a thread that holds a lock may no longer exist.
+    pub fn rests(&self, patience: Duration) -> bool {
+        let end = Instant::now() + patience;
+        loop {
+            let free = !matches!(self.launching.try_lock(), Err(TryLockError::WouldBlock))
+                && !matches!(self.observers.try_lock(), Err(TryLockError::WouldBlock));
+            if free || Instant::now() >= end {
+                return free;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Waits for the running launch, and keeps others from starting while the guard lives.
+    pub(crate) fn alone(&self) -> MutexGuard<'_, ()> {
+        self.launching.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The instructions of a function that observers ask for.
+    pub(crate) fn interests(&self, function: &Function) -> Interests {
+        let mut all = Interests::none(function);
+        for (number, observer) in self.observers().iter().enumerate() {
+            all.add(number, &observer.interests(function));
+        }
+        all
+    }
+
+    /// Calls the observers whose numbers are in a mask.
+    #[inline]
+    pub(crate) fn some(&self, mask: u8, mut tell: impl FnMut(&mut dyn Observer)) {
+        let mut observers = self.observers();
+        for (number, observer) in observers.iter_mut().enumerate() {
+            if mask >> number & 1 != 0 {
+                tell(observer.as_mut());
+            }
+        }
     }
 
     /// The flag that cancels launches.
@@ -138,7 +214,12 @@ impl Watch {
 
     /// Whether the machine continues after misuse: see [`Observer::mends`].
     pub(crate) fn mends(&self) -> bool {
-        self.observers().iter().any(|observer| observer.mends())
+        self.mends
+    }
+
+    /// Whether an observer wants to see accesses.
+    pub(crate) fn sees_accesses(&self) -> bool {
+        self.accesses
     }
 
     fn observers(&self) -> MutexGuard<'_, Vec<Box<dyn Observer>>> {

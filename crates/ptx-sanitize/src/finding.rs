@@ -86,6 +86,23 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// All kinds.
+    pub const ALL: [Kind; 13] = [
+        Kind::OutOfBounds,
+        Kind::Misaligned,
+        Kind::UseAfterFree,
+        Kind::DoubleFree,
+        Kind::InvalidFree,
+        Kind::Leak,
+        Kind::Race,
+        Kind::UninitializedRead,
+        Kind::DivergentBarrier,
+        Kind::BarrierCount,
+        Kind::BarrierExited,
+        Kind::MemberMask,
+        Kind::InactiveSource,
+    ];
+
     /// Its word in reports.
     pub fn name(self) -> &'static str {
         match self {

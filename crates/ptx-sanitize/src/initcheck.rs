@@ -12,28 +12,31 @@
 //! reported. Bitwise operations, shifts, and selections of fields and bytes are tracked bit by bit. In a copy to
 //! the host, short undefined ranges that recur often are regarded as padding.
 //!
-//! **What can be missed.** The result of a matrix instruction is undefined only if an operand is entirely
-//! undefined. The contents of textures and surfaces are regarded as defined, and so is memory that the host maps
-//! page by page. A reported value counts as defined afterwards, so that one mistake is not reported at every
-//! later use.
+//! **What can be missed.** The result of `wmma` and `mma` is undefined only if an operand is entirely undefined.
+//! The contents of textures and surfaces are regarded as defined, and so is memory that others than kernels and
+//! calls write: managed and pinned host memory, memory that is mapped page by page or shared with other processes.
+//! A reported value counts as defined afterwards, so that one mistake is not reported at every later use.
 //!
 //! Invariant: the tool changes nothing; registers and memory have the same values as in a plain launch.
 
+mod clean;
 mod memory;
+mod results;
 
 use crate::registers::{Frame, Frames};
 use crate::shadow::{Shadow, width};
 use crate::undefined::{Value, result};
 use crate::{Described, Finding, Kind, OtherAccess, Recorder};
-use ptx::ir::{Addr, Base, Builtin, Callee, Dst, Inst, Reg, RegClass, Src, Terminator};
-use ptx::isa::{AtomOp, Class as RowClass, Op, Slot, Space, Ty};
+use clean::Dirty;
+use ptx::ir::{Addr, Base, Builtin, Callee, Dst, Function, Inst, Reg, RegClass, Src, Terminator};
+use ptx::isa::{AtomOp, Class as RowClass, Op, Slot, Space, Ty, Word};
 use ptx_exec::lanes::{Lane, LaneMask, Registers, lanes_of};
 use ptx_exec::mem::Class;
 use ptx_exec::watch::{
     Access, AccessKind, Allocated, ArgumentMove, BarrierEvent, CtaFacts, HostAccess, HostAccessKind,
-    LaunchFacts, MovePlace, Observer, Site, WarpSyncEvent,
+    Interest, LaunchFacts, MovePlace, Observer, Site, WarpSyncEvent,
 };
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// What is undefined in a register.
@@ -117,6 +120,8 @@ pub(crate) struct Initcheck {
     known: HashMap<(usize, ptx_exec::watch::Place, bool), u32>,
     /// By a fourth of the generic address: what stored undefined bytes there last.
     stored: HashMap<u64, Stored>,
+    /// Start and end of allocations in which everything counts as defined: others than kernels write there, and nobody is told.
+    untracked: BTreeMap<u64, u64>,
     /// What the instruction gives its destinations, decided before it is executed.
     pending: Vec<(Reg, Lane<u64>, u32)>,
     loaded: Option<Loaded>,
@@ -135,15 +140,28 @@ impl Initcheck {
         };
         Self {
             recorder,
-            frames: Frames::new(FRESH),
+            frames: Frames::beginning(FRESH, |function, frame| {
+                Dirty::of(function).clear(frame, |register| register.lanes = 0);
+            }),
             shadow: Shadow::default(),
             origins: vec![nowhere],
             known: HashMap::new(),
             stored: HashMap::new(),
+            untracked: BTreeMap::new(),
             pending: Vec::new(),
             loaded: None,
             carry: HashMap::new(),
         }
+    }
+
+    /// Whether an allocation lies there in which everything counts as defined.
+    fn is_untracked(&self, address: u64) -> bool {
+        self.untracked.range(..=address).next_back().is_some_and(|(_, end)| address < *end)
+    }
+
+    /// Whether undefined bytes that are stored at an address stay undefined.
+    fn keeps(&self, site: &Site, address: u64) -> bool {
+        site.launch.memory.is_exclusive(address) && !self.is_untracked(address)
     }
 
     /// The origin that the site's instruction is, for a lane.
@@ -211,8 +229,13 @@ impl Initcheck {
 
     /// Reports undefined bits of a source that decides something.
     fn decides(&mut self, site: &Site, src: &Src, lanes: LaneMask, what: &str) {
+        let frame = self.frames.at(site);
         let mut regs = Vec::new();
-        src.for_each_reg(&mut |reg| regs.push(reg));
+        src.for_each_reg(&mut |reg| {
+            if frame.get(reg).is_some_and(|known| known.lanes & lanes != 0) {
+                regs.push(reg);
+            }
+        });
         for reg in regs {
             if let Some((some, origin)) = self.take(site, reg, lanes, all_of(reg)) {
                 self.report(site, some, what, origin);
@@ -220,137 +243,15 @@ impl Initcheck {
         }
     }
 
-    /// What an instruction that is no access does to its destinations. Called before it is executed.
-    fn compute(&mut self, site: &Site, inst: &Inst, lanes: LaneMask, regs: &Registers) {
-        let frame = self.frames.at(site);
-        let carry_in = matches!(inst.op, Op::Addc | Op::Subc | Op::Madc);
-        let carry_out = matches!(inst.op, Op::AddCc | Op::SubCc | Op::MadCc | Op::Addc | Op::Subc | Op::Madc);
-        let carried =
-            if carry_in { self.carry.get(&site.warp.slot).copied().unwrap_or(0) & lanes } else { 0 };
-        let (mut undefined, mut origin) = (carried, 0);
-        for src in &inst.srcs {
-            src.for_each_reg(&mut |reg| {
-                if let Some(known) = frame.get(reg).filter(|known| known.lanes & lanes != 0) {
-                    undefined |= known.lanes & lanes;
-                    origin = known.origin;
-                }
-            });
-        }
-        if carry_out {
-            let flags = self.carry.entry(site.warp.slot).or_insert(0);
-            *flags = *flags & !lanes | undefined;
-        }
-        let frame = self.frames.at(site);
-        if undefined == 0 {
-            for reg in inst.dsts.iter().filter_map(Dst::reg) {
-                if let Some(old) = frame.get_mut(reg) {
-                    old.lanes &= !lanes;
-                }
+    /// An instruction on an `mbarrier` object decides by what the object holds.
+    fn uses_barrier(&mut self, site: &Site, access: &Access<'_>) {
+        self.loads(site, access);
+        if let Some(loaded) = self.loaded.take() {
+            self.report(site, loaded.lanes, "when threads go on, in an `mbarrier` object", loaded.origin);
+            for lane in lanes_of(loaded.lanes) {
+                let start = access.generic.0[lane];
+                self.shadow.define(start..start + u64::from(access.bytes));
             }
-            return;
-        }
-        let dsts: Vec<Reg> = inst.dsts.iter().filter_map(Dst::reg).collect();
-        match inst.op {
-            Op::MovVec => {
-                for (dst, src) in inst.dsts.iter().zip(&inst.srcs) {
-                    let Some(reg) = dst.reg() else { continue };
-                    let bits = Lane(std::array::from_fn(|lane| source(frame, regs, src, lane).undefined));
-                    self.pending.push((reg, bits, origin));
-                }
-            }
-            Op::MovPack | Op::MovUnpack => {
-                let whole = inst.mods.ty_in(Slot::Type).map_or(64, Ty::bits);
-                let pack = inst.op == Op::MovPack;
-                let (from, to) = match pack {
-                    true => (whole / inst.srcs.len().max(1) as u32, whole / inst.dsts.len().max(1) as u32),
-                    false => (whole / inst.srcs.len().max(1) as u32, whole / inst.dsts.len().max(1) as u32),
-                };
-                let mut parts = vec![Lane::splat(0u64); inst.dsts.len()];
-                for lane in lanes_of(undefined) {
-                    let joined = inst.srcs.iter().rev().fold(0u128, |all, src| {
-                        all << from.min(127)
-                            | u128::from(source(frame, regs, src, lane).undefined & width(from))
-                    });
-                    for (i, part) in parts.iter_mut().enumerate() {
-                        part.0[lane] = (joined >> (i as u32 * to).min(127)) as u64 & width(to);
-                    }
-                }
-                for (dst, bits) in inst.dsts.iter().zip(parts) {
-                    self.pending.extend(dst.reg().map(|reg| (reg, bits, origin)));
-                }
-            }
-            _ => {
-                for (i, reg) in dsts.into_iter().enumerate() {
-                    let bits = Lane(std::array::from_fn(|lane| {
-                        if undefined >> lane & 1 == 0 {
-                            return 0;
-                        }
-                        if carried >> lane & 1 != 0 || i > 0 {
-                            return all_of(reg);
-                        }
-                        let mut values = [Value::default(); 8];
-                        let count = inst.srcs.len().min(8);
-                        for (value, src) in values.iter_mut().zip(&inst.srcs) {
-                            *value = source(frame, regs, src, lane);
-                        }
-                        if inst.srcs.len() > 8 {
-                            all_of(reg)
-                        } else {
-                            result(inst, reg.class.bits(), &values[..count])
-                        }
-                    }));
-                    self.pending.push((reg, bits, origin));
-                }
-            }
-        }
-    }
-
-    /// Gives destinations what was decided, in the lanes that were executed.
-    fn settle(&mut self, site: &Site, lanes: LaneMask) {
-        for (reg, bits, origin) in std::mem::take(&mut self.pending) {
-            if let Some(old) = self.frames.at(site).get_mut(reg) {
-                old.set(lanes, |lane| bits.0[lane], all_of(reg), origin);
-            }
-        }
-    }
-
-    /// Marks destinations as defined.
-    fn define(&mut self, site: &Site, inst: &Inst, lanes: LaneMask) {
-        let frame = self.frames.at(site);
-        for reg in inst.dsts.iter().filter_map(Dst::reg) {
-            if let Some(old) = frame.get_mut(reg) {
-                old.lanes &= !lanes;
-            }
-        }
-    }
-
-    /// Matrix instructions: undefined only where an operand, or all that was loaded, is undefined as a whole.
-    fn matrix(&mut self, site: &Site, inst: &Inst, lanes: LaneMask) {
-        let frame = self.frames.at(site);
-        let mut nothing = None;
-        for src in &inst.srcs {
-            if let Src::Reg(reg) = src
-                && let Some(known) = frame.get(*reg)
-                && known.lanes & lanes == lanes
-                && known.bits.is_none()
-            {
-                nothing = Some(known.origin);
-            }
-        }
-        if let Some(loaded) = self.loaded.take().filter(|loaded| loaded.lanes & lanes == lanes)
-            && lanes_of(lanes).all(|lane| loaded.words[0].0[lane] & 0xffff == 0xffff)
-        {
-            nothing = Some(loaded.origin);
-        }
-        match nothing {
-            Some(origin) => {
-                for reg in inst.dsts.iter().filter_map(Dst::reg) {
-                    if let Some(old) = frame.get_mut(reg) {
-                        old.set(lanes, |_| u64::MAX, all_of(reg), origin);
-                    }
-                }
-            }
-            None => self.define(site, inst, lanes),
         }
     }
 
@@ -406,37 +307,6 @@ impl Initcheck {
             self.decides(site, members, lanes, "which lanes take part");
         }
         let _values = regs;
-    }
-
-    /// Values of the lanes of a shuffle, a vote or a match, once it has been carried out.
-    fn exchanged(&mut self, site: &Site, inst: &Inst, lanes: LaneMask, regs: &Registers) {
-        let frame = self.frames.at(site);
-        let Some(Src::Reg(value) | Src::Not(value)) = inst.srcs.first() else {
-            return self.define(site, inst, lanes);
-        };
-        let Some(known) = frame.get(*value).cloned().filter(|known| known.lanes & lanes != 0) else {
-            return self.define(site, inst, lanes);
-        };
-        if matches!(inst.op, Op::ShflSync | Op::Shfl) {
-            // The lane that a value came from is what the instruction computed; without the inputs of other groups the value stands for it.
-            let from = shuffled(inst, lanes, regs);
-            let fetched = Lane(std::array::from_fn(|lane| known.of(from[lane])));
-            self.define(site, inst, lanes);
-            if let Some(reg) = inst.dsts.first().and_then(Dst::reg)
-                && let Some(old) = self.frames.at(site).get_mut(reg)
-            {
-                old.set(lanes, |lane| fetched.0[lane], all_of(reg), known.origin);
-            }
-            return;
-        }
-        let ballot = inst.dsts.first().and_then(Dst::reg).is_some_and(|reg| reg.class == RegClass::R32)
-            && matches!(inst.op, Op::VoteSync | Op::Vote);
-        let some = u64::from(known.lanes & lanes);
-        for reg in inst.dsts.iter().filter_map(Dst::reg) {
-            if let Some(old) = self.frames.at(site).get_mut(reg) {
-                old.set(lanes, |_| if ballot { some } else { u64::MAX }, all_of(reg), known.origin);
-            }
-        }
     }
 
     /// Undefined bytes leave for the host.
@@ -528,32 +398,11 @@ fn bits_of(regs: &Registers, reg: Reg, lane: usize) -> u64 {
     }
 }
 
-/// The lane that each lane of a shuffle reads from. PTX ISA §9.7.8.5.
-fn shuffled(inst: &Inst, lanes: LaneMask, regs: &Registers) -> [usize; 32] {
-    let operand = |index: usize, lane: usize| match inst.srcs.get(index) {
-        Some(Src::Reg(reg)) => bits_of(regs, *reg, lane) as u32,
-        Some(Src::Imm(bits)) => *bits as u32,
-        _ => 0,
-    };
-    use ptx::isa::ShflMode;
-    std::array::from_fn(|lane| {
-        let (b, c) = (operand(1, lane) & 31, operand(2, lane));
-        let (segment, clamp) = (c >> 8 & 31, c & 31);
-        let id = lane as u32;
-        let most = id & segment | clamp & !segment;
-        let least = id & segment;
-        let (from, inside) = match inst.mods.shfl_mode() {
-            Some(ShflMode::Up) => (id.wrapping_sub(b), id.wrapping_sub(b) as i32 >= most as i32),
-            Some(ShflMode::Down) => (id + b, id + b <= most),
-            Some(ShflMode::Bfly) => (id ^ b, id ^ b <= most),
-            Some(ShflMode::Idx) | None => (least | b & !segment, least | b & !segment <= most),
-        };
-        let from = from as usize;
-        if inside && from < 32 && lanes >> from & 1 != 0 { from } else { lane }
-    })
-}
-
 impl Observer for Initcheck {
+    fn interests(&self, function: &Function) -> Vec<Vec<Interest>> {
+        Dirty::of(function).interests(function)
+    }
+
     fn launch_begins(&mut self, _launch: &Arc<LaunchFacts>) {
         self.known.clear();
     }
@@ -567,7 +416,6 @@ impl Observer for Initcheck {
     }
 
     fn step(&mut self, site: &Site, lanes: LaneMask, group: LaneMask, regs: &Registers) {
-        self.pending.clear();
         self.loaded = None;
         if let Some(terminator) = site.terminator() {
             return self.terminator(site, terminator, group);
@@ -593,10 +441,20 @@ impl Observer for Initcheck {
                 }
             }
         }
+        if matches!(inst.op, Op::Suld | Op::Sust | Op::Sured)
+            && lanes != 0
+            && let Some(geom) = inst.mods.geom()
+        {
+            let count = usize::from(ptx::isa::form::coords(geom, Ty::S32).used);
+            for src in inst.srcs.iter().skip(1).take(count) {
+                self.decides(site, src, lanes, "where a surface is accessed");
+            }
+        }
         let accesses =
             matches!(inst.op, Op::Ld | Op::LdNc | Op::Ldu | Op::St | Op::Atom | Op::Red | Op::CpAsync);
         if lanes != 0 && !accesses && !inst.dsts.is_empty() && !matches!(inst.op, Op::Shfl | Op::Vote) {
             self.compute(site, inst, lanes, regs);
+            self.settle(site, lanes);
         }
     }
 
@@ -614,16 +472,11 @@ impl Observer for Initcheck {
                 self.exchanged(site, inst, lanes, regs);
             }
             Op::BarWarpSync | Op::ElectSync => self.define(site, inst, lanes),
-            Op::WmmaLoad
-            | Op::WmmaStore
-            | Op::WmmaMma
-            | Op::Mma
-            | Op::Ldmatrix
-            | Op::Stmatrix
-            | Op::Movmatrix => {
+            Op::Ldmatrix | Op::Movmatrix => self.rows(site, inst, lanes),
+            Op::WmmaLoad | Op::WmmaStore | Op::WmmaMma | Op::Mma | Op::Stmatrix => {
                 self.matrix(site, inst, lanes);
             }
-            _ => self.settle(site, lanes),
+            _ => {}
         }
     }
 
@@ -658,7 +511,16 @@ impl Observer for Initcheck {
         if access.space == Space::Tex {
             return 0;
         }
+        let of_barrier = matches!(
+            inst.op,
+            Op::MbarrierArrive
+                | Op::MbarrierArriveDrop
+                | Op::MbarrierTestWait
+                | Op::MbarrierInval
+                | Op::CpAsyncMbarrierArrive
+        );
         match access.kind {
+            _ if of_barrier => self.uses_barrier(site, access),
             AccessKind::Load => self.loads(site, access),
             AccessKind::Store => self.stores(site, access, inst),
             AccessKind::Atomic => self.atomic(site, access, inst),
@@ -738,13 +600,16 @@ impl Observer for Initcheck {
         let range = what.address..what.address.saturating_add(what.bytes);
         match what.class {
             Class::Global | Class::Malloc if !what.common => self.shadow.undefine(range),
-            Class::Global | Class::Malloc | Class::Const | Class::Param | Class::Texture => {
-                self.shadow.define(range)
+            Class::Const | Class::Param => self.shadow.define(range),
+            Class::Global | Class::Malloc | Class::Texture => {
+                self.untracked.insert(range.start, range.end);
+                self.shadow.define(range);
             }
         }
     }
 
     fn freed(&mut self, address: u64, bytes: u64) {
+        self.untracked.remove(&address);
         self.shadow.define(address..address.saturating_add(bytes));
     }
 
@@ -759,7 +624,10 @@ impl Observer for Initcheck {
                 }
             }
             HostAccessKind::Read => self.leaves(access),
-            HostAccessKind::Copy { to } => self.shadow.copy(access.address, to, access.bytes),
+            HostAccessKind::Copy { to } if access.exclusive && !self.is_untracked(to) => {
+                self.shadow.copy(access.address, to, access.bytes);
+            }
+            HostAccessKind::Copy { to } => self.shadow.define(to..to.saturating_add(access.bytes)),
         }
     }
 }

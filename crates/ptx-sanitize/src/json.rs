@@ -4,18 +4,28 @@ use crate::finding::Finding;
 use std::fmt::Write as _;
 
 /// All of them, and the summary.
-pub(crate) fn all(findings: &[Finding]) -> String {
-    let mut text = String::new();
-    for finding in findings {
-        text.push_str(&one(finding));
-        text.push('\n');
-    }
-    let _infallible = writeln!(text, "{{\"summary\":{{\"errors\":{}}}}}", findings.len());
+pub(crate) fn all(findings: &[Finding], suppressed: usize) -> String {
+    let mut text: String = findings.iter().map(|finding| one(finding) + "\n").collect();
+    text.push_str(&summary(findings.len(), suppressed));
     text
 }
 
+/// The last line. How many are suppressed stands there where there are any.
+pub(crate) fn summary(errors: usize, suppressed: usize) -> String {
+    match suppressed {
+        0 => format!("{{\"summary\":{{\"errors\":{errors}}}}}\n"),
+        _ => format!("{{\"summary\":{{\"errors\":{errors},\"suppressed\":{suppressed}}}}}\n"),
+    }
+}
+
 /// One of them.
-pub(crate) fn one(finding: &Finding) -> String {
+fn one(finding: &Finding) -> String {
+    let (before, behind) = parts(finding);
+    format!("{before}{}{behind}", finding.count)
+}
+
+/// One of them, before and behind its count.
+pub(crate) fn parts(finding: &Finding) -> (String, String) {
     let mut object = Object::new();
     object.string("tool", finding.tool().name());
     object.string("kind", finding.kind.name());
@@ -30,7 +40,8 @@ pub(crate) fn one(finding: &Finding) -> String {
     object.optional("space", finding.space);
     object.optional("address", finding.address.map(|address| format!("{address:#x}")).as_deref());
     object.raw("bytes", &number(finding.bytes));
-    object.raw("count", &finding.count.to_string());
+    object.raw("count", "");
+    let before = std::mem::take(&mut object.0);
     object.string("message", &finding.message);
     object.string("function", &finding.function);
     object.string("instruction", &finding.instruction);
@@ -59,7 +70,7 @@ pub(crate) fn one(finding: &Finding) -> String {
         second.end()
     });
     object.raw("other", other.as_deref().unwrap_or("null"));
-    object.end()
+    (before, object.end())
 }
 
 /// An object that is being written.
@@ -71,7 +82,7 @@ impl Object {
     }
 
     fn raw(&mut self, key: &str, value: &str) {
-        if self.0.len() > 1 {
+        if self.0 != "{" {
             self.0.push(',');
         }
         let _infallible = write!(self.0, "{}:{value}", quoted(key));
@@ -104,7 +115,7 @@ fn place((file, line): &(String, u32)) -> String {
 }
 
 /// A string with JSON's escapes (RFC 8259, section 7).
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
         match c {
@@ -132,10 +143,12 @@ mod tests {
     fn strings_are_escaped_and_the_last_line_counts() {
         let mut finding = Finding::new(Kind::Leak, "a \"b\"\\\n\u{1}");
         finding.line = Some(7);
-        let text = all(&[finding]);
+        let text = all(&[finding], 0);
         assert!(text.contains(r#""message":"a \"b\"\\\n\u0001""#), "{text}");
         assert!(
-            text.contains(r#""tool":"memcheck","kind":"leak""#) && text.contains(r#""line":7"#),
+            text.contains(r#""tool":"memcheck","kind":"leak""#)
+                && text.contains(r#""line":7"#)
+                && text.contains(r#""count":1,"message""#),
             "{text}"
         );
         assert!(text.ends_with("{\"summary\":{\"errors\":1}}\n"), "{text}");

@@ -13,6 +13,7 @@
 
 mod finding;
 mod initcheck;
+pub mod journal;
 mod json;
 mod memcheck;
 mod provenance;
@@ -20,12 +21,14 @@ mod race;
 mod recorder;
 mod registers;
 mod shadow;
+mod suppress;
 mod sync;
 mod text;
 mod undefined;
 
 pub use finding::{Described, Finding, Kind, OtherAccess, Tool};
 pub use recorder::Recorder;
+pub use suppress::{SuppressionError, Suppressions};
 
 use ptx_exec::watch::{Observer, Watch};
 use std::sync::Arc;
@@ -35,8 +38,12 @@ use std::sync::Arc;
 pub struct Options {
     /// The tools, in any order; one that is named twice counts once.
     pub tools: Vec<Tool>,
-    /// How many different findings are recorded; then the launch is stopped.
+    /// How many different findings are recorded.
     pub max_findings: usize,
+    /// Whether launches are stopped when so many are recorded. Else they go on, and what is found later is not recorded.
+    pub stops: bool,
+    /// Findings that are not recorded.
+    pub suppressions: Suppressions,
 }
 
 impl Options {
@@ -45,7 +52,12 @@ impl Options {
 
     /// These tools.
     pub fn new(tools: impl Into<Vec<Tool>>) -> Self {
-        Self { tools: tools.into(), max_findings: Self::MAX_FINDINGS }
+        Self {
+            tools: tools.into(),
+            max_findings: Self::MAX_FINDINGS,
+            stops: true,
+            suppressions: Suppressions::default(),
+        }
     }
 }
 
@@ -60,7 +72,7 @@ pub struct Sanitizer {
 impl Sanitizer {
     /// Tools that have found nothing yet.
     pub fn new(options: Options) -> Arc<Self> {
-        let recorder = Recorder::new(options.max_findings);
+        let recorder = Recorder::new(&options);
         let mut observers: Vec<Box<dyn Observer>> = Vec::new();
         for tool in Tool::ALL.into_iter().filter(|tool| options.tools.contains(tool)) {
             // Each tool's observer is made here.
@@ -92,12 +104,28 @@ impl Sanitizer {
         self.recorder.findings()
     }
 
+    /// Findings that are new or have another count since the last call, with their numbers in [`Sanitizer::findings`].
+    pub fn changes(&self) -> Vec<(usize, Finding)> {
+        self.recorder.changes()
+    }
+
+    /// Has a function called with each new finding and its number, as soon as it is found, from now on. False where one is called already.
+    /// The function must not call the machine.
+    pub fn on_finding(&self, told: impl Fn(usize, &Finding) + Send + Sync + 'static) -> bool {
+        self.recorder.tell(Box::new(told))
+    }
+
+    /// How many different findings suppressions cover.
+    pub fn suppressed(&self) -> usize {
+        self.recorder.suppressed()
+    }
+
     /// The context ends: what only then is a mistake is found (leaks).
     pub fn end(&self) {
         self.watch.end();
     }
 
-    /// Whether as many were found as are recorded, so that launches stop.
+    /// Whether as many were found as are recorded.
     pub fn is_full(&self) -> bool {
         self.recorder.is_full()
     }
@@ -108,7 +136,42 @@ const QUARANTINE: u64 = 256 << 20;
 
 /// Findings as people read them, with the last line `ERROR SUMMARY: N errors`.
 pub fn text(findings: &[Finding]) -> String {
-    text::all(findings)
+    text::all(findings, 0)
+}
+
+/// As [`text`]; suppressions cover so many others.
+pub fn text_with(findings: &[Finding], suppressed: usize) -> String {
+    text::all(findings, suppressed)
+}
+
+/// As [`json`]; suppressions cover so many others.
+pub fn json_with(findings: &[Finding], suppressed: usize) -> String {
+    json::all(findings, suppressed)
+}
+
+/// One finding as people read it, without a summary.
+pub fn text_of(finding: &Finding) -> String {
+    text::of(finding)
+}
+
+/// The last line of a text.
+pub fn text_summary(errors: usize, suppressed: usize) -> String {
+    text::summary(errors, suppressed)
+}
+
+/// One finding as a JSON object, in two parts: the value of `"count"` stands between them.
+pub fn json_parts(finding: &Finding) -> (String, String) {
+    json::parts(finding)
+}
+
+/// The last line of findings as JSON.
+pub fn json_summary(errors: usize, suppressed: usize) -> String {
+    json::summary(errors, suppressed)
+}
+
+/// What makes two findings the same, as a text: for findings of several processes.
+pub fn identity(finding: &Finding) -> String {
+    format!("{:?}", finding.key())
 }
 
 /// Findings of several runs as one list: what an earlier run found, too, adds to its count.
@@ -123,5 +186,5 @@ pub fn merge(into: &mut Vec<Finding>, more: Vec<Finding>) {
 
 /// Findings as JSON, one object a line, and a last line with their number.
 pub fn json(findings: &[Finding]) -> String {
-    json::all(findings)
+    json::all(findings, 0)
 }

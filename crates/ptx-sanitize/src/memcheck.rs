@@ -20,12 +20,14 @@
 
 use crate::provenance::{Object, Provenance, Where};
 use crate::{Described, Finding, Kind, Recorder};
+use ptx::ir::{Function, Inst};
 use ptx::isa::Space;
 use ptx_exec::lanes::{LaneMask, Registers};
 use ptx_exec::mem::Class;
 use ptx_exec::trap::FaultKind;
 use ptx_exec::watch::{
-    Access, AccessKind, Allocated, ArgumentMove, CtaFacts, LaunchFacts, Observer, Refused, Site,
+    Access, AccessKind, Allocated, ArgumentMove, CtaFacts, HostMistake, Interest, LaunchFacts, Observer,
+    Refused, Site,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -127,8 +129,8 @@ impl Memcheck {
     }
 
     /// Reports lanes whose bytes do not lie in the object that their address was computed from.
-    fn outside(&mut self, site: &Site, access: &Access<'_>, asked: LaneMask) -> LaneMask {
-        let found = self.provenance.outside(site, access, asked);
+    fn outside(&mut self, site: &Site, inst: &Inst, access: &Access<'_>, asked: LaneMask) -> LaneMask {
+        let found = self.provenance.outside(site, inst, access, asked);
         let mut lanes = 0;
         let mut first: Option<(usize, Object, u64)> = None;
         for Where { lane, object, past } in &found {
@@ -179,8 +181,8 @@ impl Observer for Memcheck {
         self.provenance.cta_begins(cta);
     }
 
-    fn step(&mut self, site: &Site, _lanes: LaneMask, _group: LaneMask, _regs: &Registers) {
-        self.provenance.reaches(site);
+    fn interests(&self, function: &Function) -> Vec<Vec<Interest>> {
+        crate::provenance::interests(function)
     }
 
     fn stepped(&mut self, site: &Site, lanes: LaneMask, regs: &Registers) {
@@ -188,7 +190,7 @@ impl Observer for Memcheck {
         let block = |address: u64| {
             let (start, block) = live.range(..=address).next_back()?;
             let inside = address - start < block.bytes && block.class != Class::Param;
-            inside.then(|| (*start, block.bytes, block.name.clone()))
+            inside.then_some((*start, block.bytes, block.name.as_str()))
         };
         self.provenance.stepped(site, lanes, regs, block);
     }
@@ -196,12 +198,21 @@ impl Observer for Memcheck {
     fn access(&mut self, site: &Site, access: &Access<'_>) -> LaneMask {
         let refused = if access.refused.is_empty() { 0 } else { self.refused(site, access) };
         let asked = access.lanes & !refused;
-        let outside = if asked == 0 { 0 } else { self.outside(site, access, asked) };
+        let Some(inst) = site.inst().filter(|_| asked != 0) else { return refused };
+        let outside = self.outside(site, inst, access, asked);
         let left = asked & !outside;
         if left != 0 {
-            self.provenance.accesses(site, access, left);
+            self.provenance.accesses(site, inst, access, left);
         }
         refused | outside
+    }
+
+    fn surface_outside(&mut self, site: &Site, lane: usize, why: &str) -> bool {
+        let message = "surface access out of bounds".to_owned();
+        let mut finding = Finding::at(Kind::OutOfBounds, site, lane, message).note("coordinates", why);
+        finding.space = Some(Space::Tex.name());
+        self.recorder.record(finding);
+        true
     }
 
     fn enters(&mut self, site: &Site, act: u32, function: u32, _lanes: LaneMask, fresh: bool) {
@@ -279,5 +290,55 @@ impl Observer for Memcheck {
 
     fn ends(&mut self) {
         self.leaks();
+    }
+
+    fn host_mistake(&mut self, mistake: &HostMistake<'_>) {
+        let (kind, message, address, bytes, nearest) = match *mistake {
+            HostMistake::Free { call, address, again, nearest } => match self.freed.get(&address) {
+                _ if again => (
+                    Kind::DoubleFree,
+                    format!("`{call}` of memory that was freed before"),
+                    address,
+                    None,
+                    nearest,
+                ),
+                Some(block) => {
+                    let message = format!("`{call}` of {} that was freed before", block.name);
+                    (Kind::DoubleFree, message, address, Some(block.bytes), nearest)
+                }
+                None => {
+                    let inside = self.live.range(..=address).next_back();
+                    let inside = inside.filter(|(start, block)| address - **start < block.bytes);
+                    let what = match inside {
+                        Some((start, block)) if *start < address => {
+                            format!("an address {} bytes into {}", address - start, block.name)
+                        }
+                        Some((_, block)) => format!("{}, which it did not allocate", block.name),
+                        None => "what no call has allocated".to_owned(),
+                    };
+                    (Kind::InvalidFree, format!("`{call}` of {what}"), address, None, nearest)
+                }
+            },
+            HostMistake::Access { call, address, bytes, nearest } => match self.freed_at(address) {
+                Some((_, block)) => {
+                    let message = format!("`{call}` of {bytes} bytes in {} that was freed", block.name);
+                    (Kind::UseAfterFree, message, address, Some(bytes), nearest)
+                }
+                None => {
+                    let message = format!("`{call}` of {bytes} bytes that are not all in one allocation");
+                    (Kind::OutOfBounds, message, address, Some(bytes), nearest)
+                }
+            },
+            HostMistake::Leak { what, address, bytes } => {
+                (Kind::Leak, format!("{bytes} bytes of {what} are never freed"), address, Some(bytes), "")
+            }
+        };
+        let mut finding = Finding::new(kind, message);
+        (finding.space, finding.bytes) = (Some(Space::Global.name()), bytes);
+        finding.address = (address != 0).then_some(address);
+        if !nearest.is_empty() {
+            finding = finding.note("nearest", nearest);
+        }
+        self.recorder.record(finding);
     }
 }

@@ -7,7 +7,11 @@
 //! address that is computed from them has no object either. So differences of addresses, which compilers create
 //! when they reduce induction variables, never lead to a wrong object.
 //!
+//! Registers that hold no address, and those that no address is computed from, are not tracked (`tracked.rs`).
+//!
 //! Invariant: a lane has an object only if its address is the object's address plus an offset.
+
+mod tracked;
 
 use crate::registers::{Frame, Frames};
 use ptx::ir::{Addr, Base, Dst, Inst, Reg, RegClass, Src};
@@ -16,6 +20,7 @@ use ptx_exec::lanes::{Lane, LaneMask, Registers, lanes_of};
 use ptx_exec::watch::{Access, AccessKind, ArgumentMove, CtaFacts, LaunchFacts, MovePlace, Site};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+pub(crate) use tracked::interests;
 
 /// What the value in a register is based on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,6 +52,36 @@ pub(crate) struct Object {
 }
 
 impl Object {
+    /// Lanes whose bytes may not all be in it: the rest is.
+    fn misses(&self, site: &Site, access: &Access<'_>, lanes: LaneMask) -> LaneMask {
+        let Some(limit) = self.bytes.checked_sub(u64::from(access.bytes)) else { return lanes };
+        let origin = |lane: usize| match self.space {
+            Space::Shared => site.warp.shared.0,
+            Space::Local => site.warp.local.0 + lane as u64 * site.warp.local.1,
+            Space::Param => site.warp.params.0,
+            _ => 0,
+        };
+        let (first, stride) = (origin(0), origin(1).wrapping_sub(origin(0)));
+        let start = first.wrapping_add(self.start);
+        if stride == 0 {
+            // Offsets within the limit have a clear highest bit, and so has what is left to the limit.
+            let past = |address: &u64| {
+                let offset = address.wrapping_sub(start);
+                offset | limit.wrapping_sub(offset)
+            };
+            let any = access.generic.0.iter().fold(0, |any, address| any | past(address));
+            if any >> 63 == 0 {
+                return 0;
+            }
+        }
+        let mut outside = 0;
+        for (lane, address) in access.generic.0.iter().enumerate() {
+            let offset = address.wrapping_sub(start).wrapping_sub(stride.wrapping_mul(lane as u64));
+            outside |= LaneMask::from(offset > limit) << lane;
+        }
+        outside & lanes
+    }
+
     /// Where an address is, that lies so far from the object's start (which wraps around before it).
     pub(crate) fn place(&self, offset: u64, bytes: u64) -> String {
         if (offset as i64) < 0 {
@@ -75,9 +110,15 @@ pub(crate) struct Provenance {
     known: BTreeMap<(u8, u64, u64), u32>,
     /// By generic address: the value that was stored there, its object, and how many bytes it has.
     stored: HashMap<u64, (u64, u32, u32)>,
-    /// Generic addresses and bytes of the running instruction's accesses, by lane.
-    accessed: Option<(Lane<u64>, LaneMask, u32, AccessKind)>,
+    /// Lanes and bytes of the running instruction's access.
+    accessed: Option<(LaneMask, u32, AccessKind)>,
+    /// Its generic addresses, where they matter.
+    at: Lane<u64>,
     shared: Arc<[(u64, u64, String)]>,
+    /// Whether there are bytes between those variables that belong to none.
+    has_gaps: bool,
+    /// Whether the running instruction stores an address.
+    stores: bool,
     /// Where dynamic shared memory starts, and the end of shared memory.
     dynamic: (u64, u64),
 }
@@ -90,7 +131,10 @@ impl Default for Provenance {
             known: BTreeMap::new(),
             stored: HashMap::new(),
             accessed: None,
+            at: Lane::splat(0),
             shared: Arc::new([]),
+            has_gaps: false,
+            stores: false,
             dynamic: (0, 0),
         }
     }
@@ -104,6 +148,14 @@ impl Provenance {
         let dynamic = u64::from(launch.shape.dynamic_shared);
         self.dynamic = (launch.shared_bytes - dynamic, launch.shared_bytes);
         self.shared = launch.shared.iter().map(|v| (v.start, v.bytes, v.name.clone())).collect();
+        let mut end = self.shared.first().map_or(0, |(start, ..)| *start);
+        self.has_gaps = false;
+        for (start, bytes, _) in &*self.shared {
+            self.has_gaps |= *start > end;
+            end = end.max(start + bytes);
+        }
+        self.has_gaps |= end < self.dynamic.0;
+        self.accessed = None;
     }
 
     pub(crate) fn cta_begins(&mut self, cta: &CtaFacts) {
@@ -114,20 +166,16 @@ impl Provenance {
         self.frames.renew(site, act, function);
     }
 
-    pub(crate) fn reaches(&mut self, _site: &Site) {
-        self.accessed = None;
-    }
-
-    fn intern(&mut self, object: Object) -> u32 {
-        let space = match object.space {
+    fn intern(&mut self, space: Space, (start, bytes): (u64, u64), name: impl FnOnce() -> String) -> u32 {
+        let number = match space {
             Space::Shared => 0,
             Space::Local => 1,
             Space::Param => 2,
             _ => 3,
         };
         let objects = &mut self.objects;
-        *self.known.entry((space, object.start, object.bytes)).or_insert_with(|| {
-            objects.push(object);
+        *self.known.entry((number, start, bytes)).or_insert_with(|| {
+            objects.push(Object { space, start, bytes, name: name() });
             FIRST + objects.len() as u32 - 1
         })
     }
@@ -152,8 +200,8 @@ impl Provenance {
                     (Space::Shared, 0) => self.dynamic.1.saturating_sub(start),
                     (_, bytes) => bytes,
                 };
-                let name = format!("{kind} variable `{}`", variable.name);
-                Tag { object: self.intern(Object { space, start, bytes, name }), lanes: LaneMask::MAX }
+                let name = || format!("{kind} variable `{}`", variable.name);
+                Tag { object: self.intern(space, (start, bytes), name), lanes: LaneMask::MAX }
             }
             Base::Frame | Base::KernelParam | Base::Absolute => {
                 let object = inst.object.and_then(|object| site.function()?.objects.get(object as usize));
@@ -168,8 +216,8 @@ impl Provenance {
                     }
                 };
                 let kind = if object.param { "parameter" } else { "local variable" };
-                let (bytes, name) = (object.bytes, format!("{kind} `{}`", object.name));
-                Tag { object: self.intern(Object { space, start, bytes, name }), lanes: LaneMask::MAX }
+                let name = || format!("{kind} `{}`", object.name);
+                Tag { object: self.intern(space, (start, object.bytes), name), lanes: LaneMask::MAX }
             }
             Base::Reg(reg) => self.frames.at(site).get(reg).copied().unwrap_or(UNKNOWN),
             Base::Func(_) => UNKNOWN,
@@ -186,10 +234,16 @@ impl Provenance {
     }
 
     /// The lanes whose bytes do not all lie in the object that their address was computed from, or, without one, in any variable.
-    pub(crate) fn outside(&mut self, site: &Site, access: &Access<'_>, asked: LaneMask) -> Vec<Where> {
-        let Some(inst) = site.inst() else { return Vec::new() };
+    pub(crate) fn outside(
+        &mut self,
+        site: &Site,
+        inst: &Inst,
+        access: &Access<'_>,
+        asked: LaneMask,
+    ) -> Vec<Where> {
         // Arguments and results that a call moves are the machine's own accesses.
-        if matches!(inst.op, Op::Call | Op::CallIndirect | Op::Ret) {
+        // The operand of a texture instruction names the texture, not an address.
+        if matches!(inst.op, Op::Call | Op::CallIndirect | Op::Ret) || access.space == Space::Tex {
             return Vec::new();
         }
         let operand = if inst.op == Op::CpAsync && access.space == Space::Global { 1 } else { 0 };
@@ -197,8 +251,11 @@ impl Provenance {
         let tag = self.source(site, inst, src);
         let bytes = u64::from(access.bytes);
         let mut found = Vec::new();
+        let mut rest = asked;
         if let Some(object) = self.object(tag.object) {
-            for lane in lanes_of(asked & tag.lanes) {
+            rest = asked & !tag.lanes;
+            let outside = object.misses(site, access, asked & tag.lanes);
+            for lane in lanes_of(outside) {
                 let Some(address) = in_space(site, lane, object.space, access.generic.0[lane]) else {
                     continue;
                 };
@@ -208,7 +265,10 @@ impl Provenance {
                 }
             }
         }
-        let rest = if self.object(tag.object).is_some() { asked & !tag.lanes } else { asked };
+        // Other spaces than shared memory have no bytes between variables that an access gets this far with.
+        if rest == 0 || !self.has_gaps || !matches!(access.space, Space::Shared | Space::Generic) {
+            return found;
+        }
         for lane in lanes_of(rest) {
             if let Some(address) = in_space(site, lane, Space::Shared, access.generic.0[lane])
                 && let Some(hit) = self.between_variables(address, bytes)
@@ -293,40 +353,43 @@ impl Provenance {
     }
 
     /// An access of the running instruction is made by these lanes.
-    pub(crate) fn accesses(&mut self, site: &Site, access: &Access<'_>, lanes: LaneMask) {
-        self.accessed = Some((*access.generic, lanes, access.bytes, access.kind));
-        let Some(inst) = site.inst() else { return };
-        if access.kind == AccessKind::Load || self.stored.is_empty() && inst.op != Op::St {
-            return;
-        }
-        // What is overwritten is forgotten by its value: a load compares.
-        if inst.op == Op::St && inst.srcs.len() == 2 && matches!(access.bytes, 4 | 8) {
-            let tag = self.source(site, inst, &inst.srcs[1].clone());
-            if tag.object >= FIRST {
-                self.keep(site, tag, lanes, access.generic, access.bytes);
+    pub(crate) fn accesses(&mut self, site: &Site, inst: &Inst, access: &Access<'_>, lanes: LaneMask) {
+        let loads = access.kind == AccessKind::Load && matches!(inst.op, Op::Ld | Op::LdNc | Op::Ldu);
+        let stores = inst.op == Op::St && inst.srcs.len() == 2 && matches!(access.bytes, 4 | 8);
+        if loads {
+            self.accessed = Some((lanes, access.bytes, access.kind));
+            if !self.stored.is_empty() {
+                self.at = *access.generic;
+            }
+        } else if stores && let [_, value @ Src::Reg(_)] = &inst.srcs[..] {
+            // What is overwritten is forgotten by its value: a load compares.
+            let tag = self.source(site, inst, value);
+            self.stores = tag.object >= FIRST;
+            if self.stores {
+                self.accessed = Some((lanes, access.bytes, access.kind));
+                self.at = *access.generic;
+                // Values are filled in when the store has taken place.
+                for lane in lanes_of(lanes & tag.lanes) {
+                    self.stored.insert(access.generic.0[lane], (PENDING, tag.object, access.bytes));
+                }
             }
         }
     }
 
-    /// Remembers that addresses are stored; their values are filled in when the store has taken place.
-    fn keep(&mut self, _site: &Site, tag: Tag, lanes: LaneMask, at: &Lane<u64>, bytes: u32) {
-        for lane in lanes_of(lanes & tag.lanes) {
-            self.stored.insert(at.0[lane], (PENDING, tag.object, bytes));
-        }
-    }
-
     /// An instruction has been executed: what its results are based on. `block`: the allocation that an address lies in.
-    pub(crate) fn stepped(
+    pub(crate) fn stepped<'a>(
         &mut self,
         site: &Site,
         lanes: LaneMask,
         regs: &Registers,
-        block: impl Fn(u64) -> Option<(u64, u64, String)>,
+        block: impl Fn(u64) -> Option<(u64, u64, &'a str)>,
     ) {
         let Some(inst) = site.inst() else { return };
         let accessed = self.accessed.take();
-        if let (Op::St, Some((at, stored, bytes, AccessKind::Store))) = (inst.op, &accessed) {
-            self.fill_in(inst, regs, at, *stored, *bytes);
+        if inst.op == Op::St {
+            if let (true, Some((stored, bytes, AccessKind::Store))) = (self.stores, accessed) {
+                self.fill_in(inst, regs, stored, bytes);
+            }
             return;
         }
         if inst.dsts.is_empty() || accessed.is_none() && self.is_plain(site, inst, lanes) {
@@ -340,7 +403,7 @@ impl Provenance {
         for (i, dst) in inst.dsts.iter().enumerate() {
             let Some(reg) = dst.reg() else { continue };
             let tag = match inst.srcs.get(i) {
-                Some(src) if moves_elements => self.source(site, inst, &src.clone()),
+                Some(src) if moves_elements => self.source(site, inst, src),
                 _ if i == 0 && !matches!(dst, Dst::Video { .. }) => tag,
                 _ if tag.object == NONE => PLAIN,
                 _ => UNKNOWN,
@@ -367,10 +430,10 @@ impl Provenance {
         plain
     }
 
-    fn fill_in(&mut self, inst: &Inst, regs: &Registers, at: &Lane<u64>, lanes: LaneMask, bytes: u32) {
+    fn fill_in(&mut self, inst: &Inst, regs: &Registers, lanes: LaneMask, bytes: u32) {
         let Some(Src::Reg(reg)) = inst.srcs.get(1) else { return };
         for lane in lanes_of(lanes) {
-            if let Some((value, _, same)) = self.stored.get_mut(&at.0[lane])
+            if let Some((value, _, same)) = self.stored.get_mut(&self.at.0[lane])
                 && *same == bytes
                 && *value == PENDING
             {
@@ -380,22 +443,22 @@ impl Provenance {
     }
 
     /// What a loaded value is based on: the object of the address that was stored there, or the allocation that a parameter points into.
-    fn loaded(
+    fn loaded<'a>(
         &mut self,
         inst: &Inst,
         lanes: LaneMask,
         regs: &Registers,
-        accessed: Option<(Lane<u64>, LaneMask, u32, AccessKind)>,
-        block: impl Fn(u64) -> Option<(u64, u64, String)>,
+        accessed: Option<(LaneMask, u32, AccessKind)>,
+        block: impl Fn(u64) -> Option<(u64, u64, &'a str)>,
     ) -> Tag {
-        let Some((at, made, bytes, AccessKind::Load)) = accessed else { return PLAIN };
+        let Some((made, bytes, AccessKind::Load)) = accessed else { return PLAIN };
         let [Dst::Reg(reg)] = inst.dsts[..] else { return PLAIN };
         let first = lanes.trailing_zeros() as usize % 32;
         if inst.mods.space() == Space::Param && reg.class == RegClass::R64 && bytes == 8 {
             let value = value_of(regs, reg, first);
             let uniform = lanes_of(lanes).all(|lane| value_of(regs, reg, lane) == value);
             if let (true, Some((start, bytes, name))) = (uniform, block(value)) {
-                let object = self.intern(Object { space: Space::Global, start, bytes, name });
+                let object = self.intern(Space::Global, (start, bytes), || name.to_owned());
                 return Tag { object, lanes: LaneMask::MAX };
             }
         }
@@ -404,7 +467,7 @@ impl Provenance {
         }
         let mut tag: Option<Tag> = None;
         for lane in lanes_of(made) {
-            let Some((value, object, same)) = self.stored.get(&at.0[lane]).copied() else { continue };
+            let Some((value, object, same)) = self.stored.get(&self.at.0[lane]).copied() else { continue };
             if same != bytes || value != value_of(regs, reg, lane) {
                 continue;
             }

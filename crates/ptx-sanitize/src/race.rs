@@ -42,11 +42,11 @@ use crate::recorder::Recorder;
 use detect::Detector;
 use facts::{At, Party, Race, Where};
 use order::{Kind, Missing, Op};
-use ptx::ir::{Dst, Inst, Reg, RegClass, Src};
+use ptx::ir::{Dst, Function, Inst, Reg, RegClass, Src};
 use ptx::isa::{AtomOp, Op as Mnemonic, Scope, Sem, Space, Ty, Word};
 use ptx_exec::lanes::{Lane, LaneMask, Registers, lanes_of};
 use ptx_exec::watch::{
-    Access, AccessKind, BarrierEvent, CtaFacts, LaunchFacts, Observer, Place, Site, WarpSyncEvent,
+    Access, AccessKind, BarrierEvent, CtaFacts, Interest, LaunchFacts, Observer, Place, Site, WarpSyncEvent,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -164,6 +164,10 @@ impl Observer for Racecheck {
         }
     }
 
+    fn interests(&self, function: &Function) -> Vec<Vec<Interest>> {
+        Interest::of_function(function, wanted)
+    }
+
     fn step(&mut self, site: &Site, lanes: LaneMask, _group: LaneMask, regs: &Registers) {
         let Some(inst) = site.inst() else { return };
         let wide = || inst.mods.scope().is_none_or(|scope| scope != Scope::Cta);
@@ -250,6 +254,30 @@ impl Observer for Racecheck {
             running.detector.forget(address, bytes);
         }
     }
+}
+
+/// What [`Racecheck`] wants to be told of an instruction.
+fn wanted(inst: &Inst) -> Interest {
+    let before = matches!(
+        inst.op,
+        Mnemonic::Fence
+            | Mnemonic::Membar
+            | Mnemonic::CpAsyncCommitGroup
+            | Mnemonic::CpAsyncWaitGroup
+            | Mnemonic::CpAsyncWaitAll
+            | Mnemonic::Atom
+    );
+    let after = matches!(
+        inst.op,
+        Mnemonic::St
+            | Mnemonic::Atom
+            | Mnemonic::MbarrierInit
+            | Mnemonic::MbarrierArrive
+            | Mnemonic::MbarrierArriveDrop
+            | Mnemonic::MbarrierTestWait
+            | Mnemonic::CpAsyncMbarrierArrive
+    );
+    Interest { before, after }
 }
 
 impl Racecheck {

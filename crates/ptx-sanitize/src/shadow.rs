@@ -55,6 +55,27 @@ impl Shadow {
         self.pages.is_empty() && self.undefined.is_empty()
     }
 
+    /// Looks up bits at addresses near each other.
+    pub(crate) fn reader(&self) -> Reader<'_> {
+        Reader { shadow: self, page: u64::MAX, bits: None, fill: 0 }
+    }
+
+    /// As [`Shadow::define`], of a range within few pages.
+    pub(crate) fn define_few(&mut self, range: Range<u64>) {
+        let mut at = range.start;
+        while at < range.end {
+            let page = at / PAGE;
+            let end = range.end.min((page + 1) * PAGE);
+            let (from, to) = ((at % PAGE) as usize, (at % PAGE + (end - at)) as usize);
+            if let Some(bits) = self.pages.get_mut(&page) {
+                bits[from..to].fill(0);
+            } else if self.default_of(page) {
+                self.page(page)[from..to].fill(0);
+            }
+            at = end;
+        }
+    }
+
     /// The undefined bits of up to eight bytes, the first in the low byte.
     pub(crate) fn bits(&self, address: u64, bytes: u32) -> u64 {
         let (page, at) = (address / PAGE, (address % PAGE) as usize);
@@ -176,10 +197,37 @@ impl Shadow {
         if self.is_empty() {
             return;
         }
-        let all: Vec<u64> =
-            (0..bytes).step_by(8).map(|at| self.bits(from + at, (bytes - at).min(8) as u32)).collect();
-        for (at, bits) in (0..bytes).step_by(8).zip(all) {
-            self.set(to + at, (bytes - at).min(8) as u32, bits);
+        // What is undefined of the source is looked up before the destination changes: they may overlap.
+        let mut parts: Vec<(u64, Part)> = Vec::new();
+        let mut at = 0;
+        while at < bytes {
+            let page = (from + at) / PAGE;
+            let length = (bytes - at).min(PAGE - (from + at) % PAGE);
+            let start = ((from + at) % PAGE) as usize;
+            match self.pages.get(&page) {
+                Some(page) => {
+                    parts.push((at, Part::Bits(page[start..start + length as usize].into())));
+                }
+                None if self.default_of(page) => match parts.last_mut() {
+                    Some((first, Part::Whole(whole))) if *first + *whole == at => *whole += length,
+                    _ => parts.push((at, Part::Whole(length))),
+                },
+                None => {}
+            }
+            at += length;
+        }
+        self.define(to..to.saturating_add(bytes));
+        for (at, part) in parts {
+            match part {
+                Part::Whole(length) => self.undefine(to + at..to + at + length),
+                Part::Bits(bits) => {
+                    for (at, bits) in (to + at..).step_by(8).zip(bits.chunks(8)) {
+                        let mut word = [0; 8];
+                        word[..bits.len()].copy_from_slice(bits);
+                        self.set(at, bits.len() as u32, u64::from_le_bytes(word));
+                    }
+                }
+            }
         }
     }
 
@@ -206,6 +254,67 @@ impl Shadow {
         runs.truncate(most);
         runs
     }
+}
+
+/// Looks up bits, and remembers the page that it was at last.
+pub(crate) struct Reader<'a> {
+    shadow: &'a Shadow,
+    page: u64,
+    bits: Option<&'a [u8; PAGE as usize]>,
+    /// All bits of the page where it has no list.
+    fill: u64,
+}
+
+impl Reader<'_> {
+    /// Whether a range lies in a page, is short, and is defined.
+    pub(crate) fn is_defined(&mut self, start: u64, end: u64) -> bool {
+        const SHORT: u64 = 1024;
+        let page = start / PAGE;
+        if end <= start || end - start > SHORT || (end - 1) / PAGE != page {
+            return false;
+        }
+        self.go_to(page);
+        let at = (start % PAGE) as usize;
+        match self.bits {
+            Some(bits) => bits[at..at + (end - start) as usize].iter().fold(0, |any, byte| any | byte) == 0,
+            None => self.fill == 0,
+        }
+    }
+
+    #[inline]
+    fn go_to(&mut self, page: u64) {
+        if page != self.page {
+            self.page = page;
+            self.bits = self.shadow.pages.get(&page).map(|bits| &**bits);
+            self.fill = if self.bits.is_none() && self.shadow.default_of(page) { u64::MAX } else { 0 };
+        }
+    }
+
+    /// As [`Shadow::bits`].
+    #[inline]
+    pub(crate) fn bits(&mut self, address: u64, bytes: u32) -> u64 {
+        let (page, at) = (address / PAGE, (address % PAGE) as usize);
+        if at + bytes as usize > PAGE as usize {
+            return self.shadow.bits(address, bytes);
+        }
+        self.go_to(page);
+        match self.bits {
+            Some(bits) => {
+                let mut word = [0; 8];
+                word[..bytes as usize].copy_from_slice(&bits[at..at + bytes as usize]);
+                u64::from_le_bytes(word)
+            }
+            None => self.fill & width(8 * bytes),
+        }
+    }
+}
+
+/// What is undefined of a part of a copy.
+enum Part {
+    /// So many bytes as a whole.
+    Whole(u64),
+    /// By byte, these bits.
+    Bits(Box<[u8]>),
 }
 
 fn join(runs: &mut Vec<Range<u64>>, run: Range<u64>) {

@@ -10,7 +10,7 @@
 //!   do all threads of the CTA. Threads that have exited are exempt; `barrier` without `.aligned` does not wait
 //!   for them (§9.7.12.1), so their absence is not a mistake there.
 //! * Threads that exit without the barrier: the finding is `barrier-exited` if they only exit, and
-//!   `divergent-barrier` if they have other work after the barrier.
+//!   `divergent-barrier` if they have other work after the barrier, or reached it with a false guard.
 //! * Different warps may execute different barrier instructions with the same number.
 //! * A member mask may contain lanes that never existed (the last warp of a CTA), but no lane that has exited or
 //!   never reaches the instruction.
@@ -21,11 +21,11 @@
 
 use crate::finding::{Finding, Kind};
 use crate::recorder::Recorder;
-use ptx::ir::Src;
+use ptx::ir::{Function, Inst, Src};
 use ptx::isa::{Op, ShflMode};
 use ptx_exec::bound::BarrierKind;
 use ptx_exec::lanes::{Lane, LaneMask, Registers, lanes_of};
-use ptx_exec::watch::{BarrierEvent, CtaFacts, LaunchFacts, Observer, Place, Site, WarpSyncEvent};
+use ptx_exec::watch::{BarrierEvent, CtaFacts, Interest, LaunchFacts, Observer, Place, Site, WarpSyncEvent};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -45,13 +45,16 @@ struct Cta {
 
 #[derive(Default)]
 struct Warp {
-    /// Lanes that have exited, and those of them that had more to do than leave.
+    /// Lanes that have exited, and those of them that had more to do than leave, or had come to a barrier whose guard did not hold.
     exited: LaneMask,
     busy: LaneMask,
+    /// Lanes that have come to a barrier's instruction and did not execute it.
+    passed: LaneMask,
     /// Barriers that lanes have reached, until their warp arrives.
     reached: Vec<Reached>,
-    /// Warp-synchronous instructions that lanes wait at.
+    /// Warp-synchronous instructions that lanes wait at, with member masks and without: the latter are for all lanes.
     waits: Vec<(Place, LaneMask)>,
+    whole: Vec<(Place, LaneMask)>,
     /// By lane: the member mask, and the operands b and c of `shfl`.
     members: Lanes,
     b: Lanes,
@@ -87,6 +90,10 @@ struct Bar {
     turns: BTreeMap<u32, u64>,
     /// Whether it was used wrongly: what follows from that is no mistake of its own.
     misused: bool,
+}
+
+fn is_barrier(op: Op) -> bool {
+    matches!(op, Op::BarSync | Op::BarArrive | Op::BarRed)
 }
 
 fn is_reduction(kind: BarrierKind) -> bool {
@@ -139,6 +146,15 @@ impl Observer for Synccheck {
         true
     }
 
+    fn sees_accesses(&self) -> bool {
+        false
+    }
+
+    fn interests(&self, function: &Function) -> Vec<Vec<Interest>> {
+        let before = |inst: &Inst| matches!(inst.op, Op::ShflSync | Op::Shfl) || is_barrier(inst.op);
+        Interest::of_function(function, |inst| Interest { before: before(inst), after: false })
+    }
+
     fn cta_begins(&mut self, launch: &Arc<LaunchFacts>, cta: &CtaFacts) {
         let warps = cta.warps.iter().map(|_| Warp::default()).collect();
         self.ctas.insert((launch.shape.gridid, cta.slot), Cta { warps, ..Cta::default() });
@@ -149,9 +165,17 @@ impl Observer for Synccheck {
     }
 
     fn step(&mut self, site: &Site, lanes: LaneMask, _group: LaneMask, regs: &Registers) {
-        let Some(inst) = site.inst().filter(|inst| matches!(inst.op, Op::ShflSync | Op::Shfl)) else {
+        let Some(inst) = site.inst() else { return };
+        if is_barrier(inst.op) {
+            // Also where its guard decides whether they execute it.
+            if let Some((cta, warp, _)) = self.cta(site) {
+                cta.warps[warp].passed |= lanes;
+            }
             return;
-        };
+        }
+        if !matches!(inst.op, Op::ShflSync | Op::Shfl) {
+            return;
+        }
         let value = |at: usize| match inst.srcs.get(at) {
             Some(Src::Reg(reg)) => regs.r32.get(reg.index as usize).copied().unwrap_or(Lane([0; 32])),
             Some(Src::Imm(bits)) => Lane([*bits as u32; 32]),
@@ -173,6 +197,7 @@ impl Observer for Synccheck {
         let Some((cta, warp, teller)) = self.cta(site) else { return };
         match *event {
             BarrierEvent::Reached { lanes, id, count, kind: _, aligned } => {
+                cta.warps[warp].passed &= !lanes;
                 cta.bars[id as usize % 16].misused |= reaches(&teller, lanes, (id, count), threads);
                 cta.warps[warp].reached.push(Reached { place: site.place, lanes, aligned });
             }
@@ -208,7 +233,6 @@ impl Observer for Synccheck {
     fn warp_sync(&mut self, site: &Site, event: &WarpSyncEvent<'_>) {
         let Some(op) = site.inst().map(|inst| inst.op) else { return };
         let mode = site.inst().map(|inst| inst.mods.shfl_mode());
-        // `mma` and `wmma` have no member mask.
         let masked = matches!(
             op,
             Op::ShflSync
@@ -219,12 +243,12 @@ impl Observer for Synccheck {
                 | Op::ReduxSync
                 | Op::ElectSync
         );
-        if !masked {
-            return;
-        }
         let existing = site.warp.lanes;
         let Some((cta, warp, teller)) = self.cta(site) else { return };
         let state = &mut cta.warps[warp];
+        if !masked {
+            return whole(state, existing, event, &teller);
+        }
         match *event {
             WarpSyncEvent::Reached { lanes, members } => {
                 state.members.set(lanes, members);
@@ -260,15 +284,23 @@ impl Observer for Synccheck {
         let Some((cta, warp, _)) = self.cta(site) else { return };
         let state = &mut cta.warps[warp];
         state.exited |= lanes;
-        if site.place.index != 0 {
-            state.busy |= lanes;
-        }
+        state.busy |= if site.place.index != 0 { lanes } else { lanes & state.passed };
     }
 
     fn deadlock(&mut self, site: &Site) {
         let threads = site.launch.shape.threads();
         let Some((cta, _, teller)) = self.cta(site) else { return };
         let mut waits = false;
+        for state in &mut cta.warps {
+            for (place, lanes) in std::mem::take(&mut state.whole) {
+                let text = format!(
+                    "lanes {} of a warp reach an instruction that all its lanes execute together; the others never come",
+                    mask(lanes)
+                );
+                teller.tell_at(Kind::DivergentBarrier, place, lanes, text);
+                waits = true;
+            }
+        }
         for (warp, state) in cta.warps.iter().enumerate() {
             for (place, lanes) in &state.waits {
                 let members = state.members.0[lanes.trailing_zeros() as usize % 32];
@@ -300,6 +332,24 @@ impl Observer for Synccheck {
             }
             let turns = std::mem::take(&mut bar.turns);
             *bar = Bar { turns, misused: bar.misused, ..Bar::default() };
+        }
+    }
+}
+
+/// An instruction without a member mask (`mma`, `wmma`, `ldmatrix`, ...), which all lanes of a warp execute together.
+fn whole(state: &mut Warp, existing: LaneMask, event: &WarpSyncEvent<'_>, teller: &Teller<'_>) {
+    match *event {
+        WarpSyncEvent::Reached { lanes, .. } => state.whole.push((teller.site.place, lanes)),
+        WarpSyncEvent::Completes { lanes, .. } => {
+            state.whole.clear();
+            let gone = existing & !lanes;
+            if gone != 0 {
+                left_out(teller, teller.site.place, lanes, gone & state.busy != 0, &mask(gone));
+            } else if lanes != LaneMask::MAX {
+                let text =
+                    format!("only lanes {} of the warp exist, and all 32 must execute this", mask(lanes));
+                teller.tell(Kind::DivergentBarrier, lanes, text);
+            }
         }
     }
 }

@@ -4,19 +4,26 @@ use crate::finding::Finding;
 use std::fmt::Write as _;
 
 /// All of them, and the summary.
-pub(crate) fn all(findings: &[Finding]) -> String {
-    let mut text = String::new();
-    for finding in findings {
-        one(&mut text, finding);
-        text.push('\n');
-    }
-    text.push_str(&summary(findings.len()));
+pub(crate) fn all(findings: &[Finding], suppressed: usize) -> String {
+    let mut text: String = findings.iter().map(|finding| of(finding) + "\n").collect();
+    text.push_str(&summary(findings.len(), suppressed));
     text
 }
 
-/// The last line.
-pub(crate) fn summary(errors: usize) -> String {
-    format!("ERROR SUMMARY: {errors} errors\n")
+/// The last line, and before it how many findings are suppressed.
+pub(crate) fn summary(errors: usize, suppressed: usize) -> String {
+    let before = match suppressed {
+        0 => String::new(),
+        _ => format!("suppressed: {suppressed}\n"),
+    };
+    format!("{before}ERROR SUMMARY: {errors} errors\n")
+}
+
+/// One of them.
+pub(crate) fn of(finding: &Finding) -> String {
+    let mut text = String::new();
+    one(&mut text, finding);
+    text
 }
 
 fn one(text: &mut String, finding: &Finding) {

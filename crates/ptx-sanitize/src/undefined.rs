@@ -8,8 +8,8 @@
 //! are undefined, unless the head of `initcheck` says otherwise.
 
 use crate::shadow::width;
-use ptx::ir::Inst;
-use ptx::isa::{Cmp, Op, Slot, Ty, Word};
+use ptx::ir::{Inst, Src};
+use ptx::isa::{BoolOp, Cmp, Op, PrmtMode, Slot, Ty, Word};
 
 /// A source in one lane: its value, and its undefined bits.
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,11 +33,16 @@ pub(crate) fn result(inst: &Inst, bits: u32, sources: &[Value]) -> u64 {
         return 0;
     }
     let ty = inst.mods.ty_in(Slot::Type).unwrap_or(Ty::B32);
+    let equal = matches!(&inst.srcs[..], [Src::Reg(a), Src::Reg(b)] if a == b);
     match inst.op {
+        // Of any value, the same is left.
+        Op::Xor => (if equal { 0 } else { a.undefined | b.undefined }) & all,
+        Op::Sub if equal && !ty.is_float() => 0,
+        Op::Setp | Op::Set if equal && !inst.mods.ty_in(Slot::Stype).unwrap_or(ty).is_float() => 0,
         Op::Mov => a.undefined & all,
         Op::And => a.undefined & b.undefined | a.undefined & b.bits | b.undefined & a.bits,
         Op::Or => a.undefined & b.undefined | a.undefined & !b.bits & all | b.undefined & !a.bits & all,
-        Op::Xor | Op::Not => (a.undefined | b.undefined) & all,
+        Op::Not => a.undefined & all,
         Op::Lop3 => lop3(a, b, c, sources.get(3).map_or(0, |table| table.bits as u8)) & all,
         Op::Add | Op::Sub | Op::AddCc | Op::SubCc if !ty.is_float() && !packed(ty) => {
             smear(a.undefined | b.undefined) & all
@@ -85,33 +90,63 @@ pub(crate) fn result(inst: &Inst, bits: u32, sources: &[Value]) -> u64 {
             let mask = if at >= bits { 0 } else { width(length) << at & all };
             b.undefined & !mask | if at >= bits { 0 } else { a.undefined << at & mask }
         }
-        Op::Prmt if c.undefined == 0 && inst.mods.given().iter().all(|(slot, _)| *slot != Slot::Mode) => {
-            let joined = b.undefined << 32 | a.undefined & width(32);
-            let byte = |i: u32| {
-                let selector = c.bits >> (4 * i) & 0xf;
-                let chosen = joined >> (8 * (selector & 7)) & 0xff;
-                let sign = selector & 8 != 0;
-                (if sign { if chosen & 0x80 != 0 { 0xff } else { 0 } } else { chosen }) << (8 * i)
-            };
-            (0..4).fold(0, |out, i| out | byte(i))
+        // Bytes move as they are, and a byte of signs is undefined where its sign is.
+        Op::Prmt if c.undefined == 0 => {
+            let [a, b, c] = [a.undefined as u32, b.undefined as u32, c.bits as u32];
+            u64::from(match inst.mods.prmt_mode() {
+                PrmtMode::Index => ptx_sem::prmt_b32(a, b, c),
+                PrmtMode::F4e => ptx_sem::prmt_f4e_b32(a, b, c),
+                PrmtMode::B4e => ptx_sem::prmt_b4e_b32(a, b, c),
+                PrmtMode::Rc8 => ptx_sem::prmt_rc8_b32(a, b, c),
+                PrmtMode::Ecl => ptx_sem::prmt_ecl_b32(a, b, c),
+                PrmtMode::Ecr => ptx_sem::prmt_ecr_b32(a, b, c),
+                PrmtMode::Rc16 => ptx_sem::prmt_rc16_b32(a, b, c),
+            })
+        }
+        Op::Slct if c.undefined & width(32) == 0 => {
+            // The type of c is a literal word of the syntax.
+            let integer = inst.mods.has(Word::Ty(Ty::S32)) || inst.mods.ty_in(Slot::Type) == Some(Ty::S32);
+            let first = if !integer { f32::from_bits(c.bits as u32) >= 0.0 } else { c.bits as i32 >= 0 };
+            (if first { a.undefined } else { b.undefined }) & all
+        }
+        Op::Cvt if packed(inst.mods.ty_in(Slot::Dtype).unwrap_or(ty)) && inst.srcs.len() == 2 => {
+            let half = |value: Value| if value.undefined & width(32) != 0 { 0xffff } else { 0 };
+            half(a) << 16 | half(b)
         }
         Op::Brev => (a.undefined & all).reverse_bits() >> (64 - bits),
         Op::Selp if c.undefined & 1 != 0 => (a.undefined | b.undefined | (a.bits ^ b.bits)) & all,
         Op::Selp => (if c.bits & 1 != 0 { a.undefined } else { b.undefined }) & all,
         Op::Cvt => convert(inst, a, bits),
         Op::Cvta | Op::CvtaTo => a.undefined & all,
-        Op::Setp | Op::Set if sources.len() == 2 => {
+        Op::Setp | Op::Set if sources.len() >= 2 => {
+            // With a third source, a predicate, that decides alone.
+            let decides = sources.len() == 3
+                && c.undefined & 1 == 0
+                && match c.bits & 1 {
+                    0 => inst.mods.bool_op() == Some(BoolOp::And),
+                    _ => inst.mods.bool_op() == Some(BoolOp::Or),
+                };
+            if decides {
+                return 0;
+            }
+            let third = sources.len() == 3 && c.undefined & 1 != 0;
             let (a, b) = (a.known(ty.bits().max(1)), b.known(ty.bits().max(1)));
             let differ = (a.bits ^ b.bits) & !a.undefined & !b.undefined != 0;
             let equality = matches!(inst.mods.cmp(), Some(Cmp::Eq | Cmp::Ne)) && !ty.is_float();
-            if a.undefined | b.undefined == 0 || equality && differ { 0 } else { all }
+            if !third && (a.undefined | b.undefined == 0 || equality && differ) { 0 } else { all }
+        }
+        // The halves do not touch each other.
+        Op::Add | Op::Sub | Op::Mul | Op::Fma | Op::Min | Op::Max | Op::Neg | Op::Abs if packed(ty) => {
+            let any = sources.iter().fold(0, |any, source| any | source.undefined);
+            (if any & 0xffff != 0 { 0xffff } else { 0 })
+                | if any >> 16 & 0xffff != 0 { 0xffff_0000 } else { 0 }
         }
         _ => all,
     }
 }
 
 fn packed(ty: Ty) -> bool {
-    matches!(ty, Ty::F16x2 | Ty::Bf16x2)
+    matches!(ty, Ty::F16x2 | Ty::Bf16x2 | Ty::U16x2 | Ty::S16x2)
 }
 
 /// All bits from the lowest one on.

@@ -8,16 +8,18 @@
 //! library redirects its functions (`ptxvm-preload`).
 //!
 //! Invariant: a variable that the user has set keeps its value, except for lists, to which our entries are
-//! added. The exit status is that of the program. Not supported: a runtime inside a program whose symbols are
-//! stripped asks the driver to prove its vendor, which ours does not.
+//! added. The exit status is that of the program, unless tools have found something in it. Not supported: a runtime
+//! inside a program whose symbols are stripped asks the driver to prove its vendor, which ours does not.
 
 mod clients;
+mod findings;
 pub(crate) mod folder;
 mod shim;
 pub(crate) mod tools;
 
 use crate::options::ExecOptions;
 use crate::{Exit, UsageError};
+use findings::Findings;
 use folder::Folder;
 use std::ffi::OsString;
 use std::path::Path;
@@ -32,27 +34,27 @@ pub(crate) fn exec(options: &ExecOptions) -> Result<u8, UsageError> {
         return Err("name a command after `--`".into());
     };
     if let Some(option) = program.to_str().filter(|program| program.starts_with('-')) {
-        return Err(match option.split('=').next() {
-            Some("--tool") => "`exec` has no tools yet: run the program without `--tool`".into(),
-            _ => format!("`exec` has no option `{option}`; `ptxvm exec --help` lists them").into(),
-        });
+        return Err(format!("`exec` has no option `{option}`; `ptxvm exec --help` lists them").into());
     }
     let folder = Folder::make(options.library_path.as_deref())?;
     let mut command = Command::new(program);
     command.args(arguments);
-    for (name, value) in variables(options, &folder) {
+    for (name, value) in variables(options, &folder)? {
         command.env(name, value);
     }
+    let findings = Findings::of(&options.tools, &folder)?;
+    command.env_remove("PTXVM_FINDINGS").envs(findings.as_ref().map(Findings::variable));
     let status =
         run(&mut command).map_err(|error| format!("cannot run `{}`: {error}", program.to_string_lossy()))?;
-    Ok(code(status))
+    let found = findings.map(Findings::end).transpose()?.flatten();
+    Ok(found.unwrap_or(code(status)))
 }
 
 /// Prints the variables for a shell to evaluate. The folder stays; a later run removes it when it is a day
 /// old.
 fn print_environment(options: &ExecOptions) -> Result<u8, UsageError> {
     let folder = Folder::make(options.library_path.as_deref())?;
-    let variables = variables(options, &folder);
+    let variables = variables(options, &folder)?;
     let mut text = String::new();
     for (name, value) in &variables {
         text.push_str(&format!("{name}={}\n", quoted(&value.to_string_lossy())));
@@ -75,7 +77,10 @@ fn quoted(value: &str) -> String {
 }
 
 /// Every variable that differs from our environment, with its value.
-fn variables(options: &ExecOptions, folder: &Folder) -> Vec<(&'static str, OsString)> {
+fn variables(options: &ExecOptions, folder: &Folder) -> Result<Vec<(&'static str, OsString)>, UsageError> {
+    if options.tools.tool.is_some() && options.library.wants_native() {
+        return Err("tools watch the interpreter only: `--engine jit` is refused with `--tool`".into());
+    }
     let mut set = vec![
         ("LD_LIBRARY_PATH", in_front(&folder.lib(), "LD_LIBRARY_PATH", "")),
         ("PATH", in_front(&folder.bin(), "PATH", DEFAULT_PATH)),
@@ -88,7 +93,8 @@ fn variables(options: &ExecOptions, folder: &Folder) -> Vec<(&'static str, OsStr
         }
     }
     set.extend(options.library.variables());
-    set
+    set.extend(findings::variables(&options.tools)?);
+    Ok(set)
 }
 
 /// The library that redirects runtimes inside of programs, after the libraries that the user preloads: a

@@ -29,6 +29,7 @@ mod progress;
 mod run;
 mod sanitize;
 mod shell;
+mod suppress;
 mod usage;
 
 use clap::Parser;

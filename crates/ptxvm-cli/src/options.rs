@@ -245,6 +245,9 @@ pub(crate) struct RunOptions {
     /// --threads, so that runs repeat
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
+    /// Begin memory that the manual leaves undefined (shared and local memory, `malloc`) with these bytes over and over, not with zeros
+    #[arg(long, value_name = "HEX", value_parser = ptxvm::Fill::parse)]
+    pub(crate) fill: Option<ptxvm::Fill>,
     /// Check as if to load on this architecture [default: the module's own .target]
     #[arg(long, value_name = "sm_XX")]
     pub(crate) gpu_name: Option<String>,
@@ -281,6 +284,9 @@ pub(crate) struct SanitizeOptions {
     /// Stop after so many different findings
     #[arg(long, value_name = "N", default_value_t = ptxvm::SanitizeOptions::MAX_FINDINGS as u64, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub(crate) max_findings: u64,
+    /// Do not report what the rules in this file cover, one a line, such as `kind=race kernel=scan_* line=41`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) suppressions: Option<std::path::PathBuf>,
     /// Run with so many seeds, from --seed on, each on new memory, and say which of them found something
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) schedules: u32,
@@ -295,6 +301,11 @@ pub(crate) struct Tools(pub(crate) Vec<ptxvm::Tool>);
 
 fn tools(text: &str) -> Result<Tools, String> {
     ptxvm::Tool::parse_list(text).map(Tools)
+}
+
+/// A pattern of bytes, as it was written.
+fn hex(text: &str) -> Result<String, String> {
+    ptxvm::Fill::parse(text).map(|_| text.to_owned())
 }
 
 /// Options of `fmt`.
@@ -471,9 +482,32 @@ pub(crate) struct ExecOptions {
     /// Run nothing, and print the variables for a shell: `eval "$(ptxvm exec --print-env)"`; the folder that they name stays
     #[arg(long)]
     pub(crate) print_env: bool,
+    /// Sanitizers for the program's kernels.
+    #[command(flatten)]
+    pub(crate) tools: ToolOptions,
     /// Options for the libraries.
     #[command(flatten)]
     pub(crate) library: LibraryOptions,
+}
+
+/// Options of `exec` for the tools.
+#[derive(Debug, Args)]
+pub(crate) struct ToolOptions {
+    /// Watch all kernels with tools: memcheck, racecheck, initcheck, synccheck, several with commas between them, or all
+    #[arg(long, value_name = "TOOL[,TOOL]...", value_parser = tools)]
+    pub(crate) tool: Option<Tools>,
+    /// Write findings as JSON lines to this file, the summary last
+    #[arg(long, value_name = "FILE", requires = "tool")]
+    pub(crate) report: Option<std::path::PathBuf>,
+    /// Exit status when something was found [default: 4]
+    #[arg(long, value_name = "N", requires = "tool")]
+    pub(crate) error_exitcode: Option<u8>,
+    /// Record so many different findings of each process [default: 100]
+    #[arg(long, value_name = "N", requires = "tool", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub(crate) max_findings: Option<u64>,
+    /// Do not report what the rules in this file cover, one a line, such as `kind=race kernel=scan_* line=41`
+    #[arg(long, value_name = "FILE", requires = "tool")]
+    pub(crate) suppressions: Option<std::path::PathBuf>,
 }
 
 /// Options of `exec` that the libraries in the program read from variables.
@@ -497,6 +531,12 @@ pub(crate) struct LibraryOptions {
     /// Stop a kernel that runs longer
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     timeout: Option<std::time::Duration>,
+    /// Schedule seed of all kernels: another order of lanes' turns, warps and CTAs, on one OS thread
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Begin memory that the program has not initialised with these bytes over and over, not with zeros
+    #[arg(long, value_name = "HEX", value_parser = hex)]
+    fill: Option<String>,
     /// Name on standard error each kernel that ran: its time and instructions
     #[arg(long)]
     stats: bool,
@@ -515,6 +555,11 @@ pub(crate) struct LibraryOptions {
 }
 
 impl LibraryOptions {
+    /// Whether native code is asked for.
+    pub(crate) fn wants_native(&self) -> bool {
+        self.engine == Some(Engine::Jit)
+    }
+
     /// The variables, as `ptxvm-cuda` reads them.
     pub(crate) fn variables(&self) -> Vec<(&'static str, std::ffi::OsString)> {
         let engine = self.engine.map(|engine| match engine {
@@ -530,6 +575,8 @@ impl LibraryOptions {
             ("PTXVM_ENGINE", engine),
             ("PTXVM_THREADS", self.threads.map(|threads| threads.to_string())),
             ("PTXVM_TIMEOUT", self.timeout.map(|time| time.as_secs_f64().to_string())),
+            ("PTXVM_SEED", self.seed.map(|seed| seed.to_string())),
+            ("PTXVM_FILL", self.fill.clone()),
             ("PTXVM_STATS", flag(self.stats)),
             ("PTXVM_RECOVER", flag(self.recover)),
             ("PTXVM_HOST_POINTERS", flag(self.host_pointers)),

@@ -30,11 +30,13 @@ pub(crate) struct Attempt {
     pub(crate) exit: Exit,
     /// The findings of sanitizers.
     pub(crate) findings: Vec<ptxvm::Finding>,
+    /// How many other findings suppressions cover.
+    pub(crate) suppressed: usize,
 }
 
 impl Attempt {
     fn ended(exit: Exit) -> Self {
-        Self { exit, findings: Vec::new() }
+        Self { exit, findings: Vec::new(), suppressed: 0 }
     }
 }
 
@@ -70,6 +72,7 @@ pub(crate) fn attempt(
         team: options.team,
         cache,
         sanitize,
+        fill: options.fill.clone(),
         ..ptxvm::Options::default()
     })?;
     let module = match vm.load_module(module) {
@@ -167,7 +170,7 @@ pub(crate) fn attempt(
         }
     }
     vm.find_leaks();
-    Ok(Attempt { exit, findings: vm.findings() })
+    Ok(Attempt { exit, findings: vm.findings(), suppressed: vm.suppressed_findings() })
 }
 
 /// Prints each instruction of a thread on standard error.

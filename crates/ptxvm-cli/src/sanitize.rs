@@ -11,8 +11,11 @@ use crate::{Exit, UsageError};
 pub(crate) fn sanitize(options: &SanitizeOptions) -> Result<u8, UsageError> {
     let mut sanitize = ptxvm::SanitizeOptions::new(options.tool.0.clone());
     sanitize.max_findings = usize::try_from(options.max_findings).unwrap_or(usize::MAX);
+    if let Some(file) = &options.suppressions {
+        sanitize.suppressions = crate::suppress::read(file)?;
+    }
     let texts = texts(&options.run)?;
-    let (mut findings, mut seeds, mut exit) = (Vec::new(), Vec::new(), Exit::Done);
+    let (mut findings, mut seeds, mut exit, mut suppressed) = (Vec::new(), Vec::new(), Exit::Done, 0);
     for turn in 0..options.schedules {
         let seed = options.run.seed.wrapping_add(u64::from(turn));
         let watched = Watched { sanitize: &sanitize, first: turn == 0 };
@@ -26,6 +29,7 @@ pub(crate) fn sanitize(options: &SanitizeOptions) -> Result<u8, UsageError> {
         if done.exit != Exit::Done {
             exit = done.exit;
         }
+        suppressed = suppressed.max(done.suppressed);
         ptxvm::merge_findings(&mut findings, done.findings);
         if findings.len() >= sanitize.max_findings || matches!(exit, Exit::Interrupted | Exit::Terminated) {
             break;
@@ -37,9 +41,9 @@ pub(crate) fn sanitize(options: &SanitizeOptions) -> Result<u8, UsageError> {
             if options.schedules > 1 {
                 crate::print_err(&schedules(options.schedules, &seeds));
             }
-            crate::print_err(&ptxvm::findings_text(&findings));
+            crate::print_err(&ptxvm::findings_text_with(&findings, suppressed));
         }
-        Format::Json => crate::print_out(&ptxvm::findings_json(&findings))?,
+        Format::Json => crate::print_out(&ptxvm::findings_json_with(&findings, suppressed))?,
     }
     Ok(match (findings.is_empty(), exit) {
         (_, Exit::Interrupted | Exit::Terminated) | (true, _) => exit as u8,

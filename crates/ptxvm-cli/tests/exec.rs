@@ -210,11 +210,9 @@ fn caches_are_empty_and_gone_afterwards() {
 #[test]
 fn options_that_do_not_exist_are_refused_and_nothing_runs() {
     let libraries = Libraries::new("options");
-    for (option, says) in [
-        ("--tool", "`exec` has no tools yet"),
-        ("--tool=memcheck", "no tools yet"),
-        ("--twol", "no option `--twol`"),
-    ] {
+    for (option, says) in
+        [("--twol", "no option `--twol`"), ("--tool=", "is no tool"), ("--tool=mem", "`mem` is no tool")]
+    {
         let output = libraries.exec(&[option, "memcheck"], &["echo", "it ran"]);
         assert_eq!(output.status.code(), Some(2));
         assert!(output.stdout.is_empty());
@@ -271,4 +269,81 @@ fn the_packer_makes_a_container_of_all_inputs() {
     let entries = ptxvm::container::entries(&container).expect("a container");
     let read: Vec<_> = entries.iter().map(|entry| (entry.sm, entry.text().expect("not damaged"))).collect();
     assert_eq!(read, [(75, "// a".to_owned()), (80, "// b".to_owned())]);
+}
+
+/// What a process of a program writes when it has found something.
+fn journal_line(process: &str, told: u32, count: u32, name: &str) -> String {
+    let (before, behind) = (r#"{\"kind\":\"race\",\"count\":"#, format!(r#",\"message\":\"{name}\"}}"#));
+    format!(
+        r#"["finding","{process}",0,{told},{count},"{name}","{before}","{behind}","racecheck: race: {name}\n"]"#
+    )
+}
+
+#[test]
+fn findings_of_processes_become_one_report() {
+    let libraries = Libraries::new("findings");
+    let (report, lines) = (libraries.0.join("report.jsonl"), libraries.0.join("lines"));
+    let exec = |options: &[&str], lines_of: &[String], end: &str| {
+        std::fs::write(&lines, lines_of.join("\n") + "\n").expect("written");
+        let script = format!("cat '{}' >> \"$PTXVM_FINDINGS\"; echo $PTXVM_TOOL; {end}", lines.display());
+        let file = report.display().to_string();
+        let options: Vec<&str> = [&["--tool", "racecheck,memcheck", "--report", &file], options].concat();
+        libraries.exec(&options, &["sh", "-c", &script])
+    };
+    let text = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
+    let written = || std::fs::read_to_string(&report).expect("a report");
+
+    let none = exec(&[], &[], "exit 7");
+    assert_eq!((none.status.code(), out(&none).as_str()), (Some(7), "memcheck,racecheck\n"));
+    assert_eq!(text(&none), "ERROR SUMMARY: 0 errors\n");
+    assert_eq!(written(), "{\"summary\":{\"errors\":0}}\n");
+
+    // The same of two processes, one of which was killed before it could print it; and one more.
+    let found = [
+        journal_line("1", 0, 1, "a"),
+        journal_line("1", 1, 5, "a"),
+        journal_line("2", 0, 2, "a"),
+        journal_line("3", 0, 9, "b"),
+        r#"["suppressed","1",2]"#.to_owned(),
+        r#"["finding","4",0,0,"#.to_owned(),
+    ];
+    let some = exec(&[], &found, "exit 7");
+    assert_eq!(some.status.code(), Some(4));
+    assert_eq!(text(&some), "racecheck: race: b\n\nsuppressed: 2\nERROR SUMMARY: 2 errors\n");
+    let expected = concat!(
+        "{\"kind\":\"race\",\"count\":7,\"message\":\"a\"}\n",
+        "{\"kind\":\"race\",\"count\":9,\"message\":\"b\"}\n",
+        "{\"summary\":{\"errors\":2,\"suppressed\":2}}\n"
+    );
+    assert_eq!(written(), expected);
+    assert_eq!(exec(&["--error-exitcode", "9"], &found, "kill -KILL $$").status.code(), Some(9));
+    assert_eq!(exec(&["--error-exitcode", "9"], &[], "kill -KILL $$").status.code(), Some(137));
+}
+
+#[test]
+fn options_of_tools_are_checked_before_the_program_runs() {
+    let libraries = Libraries::new("tool-options");
+    let rules = libraries.0.join("rules");
+    std::fs::write(&rules, "kind=race\nkind=rase\n").expect("written");
+    let rules = rules.display().to_string();
+    let refused = |options: &[&str], says: &str| {
+        let output = libraries.exec(options, &["sh", "-c", "echo ran"]);
+        let err = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!((output.status.code(), out(&output).as_str()), (Some(2), ""), "{options:?}");
+        assert!(err.contains(says), "{options:?}: {err}");
+    };
+    refused(&["--tool", "memchek"], "`memchek` is no tool");
+    refused(&["--tool", "all", "--engine", "jit"], "`--engine jit` is refused");
+    refused(&["--report", "x"], "--tool");
+    refused(&["--tool", "all", "--report", "/no/such/folder/x"], "cannot write `/no/such/folder/x`");
+    refused(&["--tool", "all", "--suppressions", "/no/such/file"], "cannot read `/no/such/file`");
+    refused(&["--tool", "all", "--suppressions", &rules], &format!("{rules}:2:1: `rase` is no kind"));
+    refused(&["--tool", "all", "--max-findings", "0"], "0");
+    refused(&["--fill", "abc"], "3 hexadecimal digits");
+    let set = |options: &[&str]| {
+        let script = "echo $PTXVM_TOOL $PTXVM_SEED $PTXVM_FILL $PTXVM_MAX_FINDINGS";
+        out(&libraries.exec(options, &["sh", "-c", script]))
+    };
+    assert_eq!(set(&["--seed", "3", "--fill", "0xA5"]), "3 0xA5\n");
+    assert_eq!(set(&["--tool", "synccheck,initcheck", "--max-findings", "7"]), "initcheck,synccheck 7\n");
 }

@@ -12,6 +12,7 @@ use crate::handles::Handle;
 use crate::memory::Side;
 use crate::status::{Answer, Status};
 use crate::stream::{When, queue};
+use crate::tools;
 use ptxvm::{Array, ChannelOrder, ChannelType, Format, Geom, Shape};
 use std::ffi::{c_int, c_uint};
 use std::sync::Arc;
@@ -52,6 +53,8 @@ pub(crate) struct CudaArray {
     pub(crate) description: Description,
     /// The context that it belongs to.
     pub(crate) context: Arc<Context>,
+    /// Whether it is a level of a mipmapped array, which owns it.
+    pub(crate) is_level: bool,
 }
 
 /// The levels of a mipmapped array.
@@ -135,7 +138,7 @@ fn create(description: Description, levels: u32) -> Result<(&'static Driver, Arc
 fn create_array(out: Out<Handle>, description: Description) -> Answer {
     out.check()?;
     let (driver, context, array) = create(description, 1)?;
-    out.set(driver.arrays.insert(CudaArray { array, level: 0, description, context }))
+    out.set(driver.arrays.insert(CudaArray { array, level: 0, description, context, is_level: false }))
 }
 
 fn find(handle: Handle) -> Result<(&'static Driver, Arc<CudaArray>), Status> {
@@ -143,7 +146,19 @@ fn find(handle: Handle) -> Result<(&'static Driver, Arc<CudaArray>), Status> {
     Ok((driver, driver.arrays.get(handle)?))
 }
 
+impl Mipmap {
+    /// The size of all levels.
+    pub(crate) fn bytes(&self) -> u64 {
+        (0..self.array.shape().levels).map(|level| self.array.level_bytes(level)).sum()
+    }
+}
+
 impl CudaArray {
+    /// Its size.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.array.level_bytes(self.level)
+    }
+
     /// Bytes of a texel.
     pub(crate) fn texel(&self) -> usize {
         self.array.format().bytes() as usize
@@ -262,7 +277,9 @@ entries! { ENTRIES;
     /// Destroys an array.
     fn cuArrayDestroy(array: Handle) {
         let (driver, _) = current()?;
-        driver.arrays.remove(array).map(|_| ())
+        driver.arrays.remove(array).map(|_| tools::destroys_array(driver, array)).inspect_err(|_| {
+            tools::destroys_wrongly(driver, array);
+        })
     }
 
     /// The description that an array was created with.
@@ -305,13 +322,15 @@ entries! { ENTRIES;
             ..whole
         };
         let (array, context) = (mipmap.array.clone(), Arc::clone(&mipmap.context));
-        level_array.set(driver.arrays.insert(CudaArray { array, level, description, context }))
+        level_array.set(driver.arrays.insert(CudaArray { array, level, description, context, is_level: true }))
     }
 
     /// Destroys a mipmapped array.
     fn cuMipmappedArrayDestroy(mipmap: Handle) {
         let (driver, _) = current()?;
-        driver.mipmaps.remove(mipmap).map(|_| ())
+        driver.mipmaps.remove(mipmap).map(|_| tools::destroys_array(driver, mipmap)).inspect_err(|_| {
+            tools::destroys_wrongly(driver, mipmap);
+        })
     }
 
     /// Copies from the host to an array.

@@ -15,7 +15,7 @@ use crate::stream::{When, queue};
 use ptxvm::Error;
 use std::ffi::{c_int, c_uchar, c_uint, c_ushort};
 
-/// Bytes that are moved at a time through host memory if both sides are device memory.
+/// Bytes that are set at a time to a pattern of several bytes.
 const CHUNK: usize = 256 << 10;
 
 /// Copies bytes.
@@ -42,15 +42,7 @@ pub(crate) fn move_checked(driver: &Driver, to: Side, from: Side, bytes: usize) 
             to.copy(&from);
             Ok(())
         }
-        (Side::Device(to), Side::Device(from)) => {
-            let mut chunk = vec![0; bytes.min(CHUNK)];
-            for at in (0..bytes).step_by(CHUNK) {
-                let part = &mut chunk[..CHUNK.min(bytes - at)];
-                driver.vm.read(from + at as u64, part).map_err(gone)?;
-                driver.vm.write(to + at as u64, part).map_err(gone)?;
-            }
-            Ok(())
-        }
+        (Side::Device(to), Side::Device(from)) => driver.vm.copy(to, from, bytes as u64).map_err(gone),
     }
 }
 

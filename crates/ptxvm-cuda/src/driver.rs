@@ -15,6 +15,7 @@ use crate::status::Status;
 use crate::stream::Queue;
 use crate::texref::Reference;
 use crate::texture::Objects;
+use crate::tools::{self, Tools};
 use ptxvm::{DeviceId, Engine, Error, ErrorKind, Launch, Vm};
 use std::collections::BTreeSet;
 use std::ffi::c_int;
@@ -72,6 +73,8 @@ pub(crate) struct Driver {
     pub(crate) memory_total: u64,
     /// The devices' range of addresses.
     pub(crate) range: Range<u64>,
+    /// Sanitizers, if the program runs under some.
+    pub(crate) tools: Option<Tools>,
 }
 
 /// A device.
@@ -114,8 +117,27 @@ impl Driver {
         }
     }
 
+    /// Reports what a context still has of the memory that the program allocated.
+    pub(crate) fn find_leaks(&self, context: &Arc<Context>) {
+        for (address, block) in self.blocks.of(context) {
+            tools::leaks(self, address, block.bytes, block.kind);
+        }
+        let of_context = |of: &Arc<Context>| Arc::ptr_eq(of, context);
+        for (handle, array) in self.arrays.entries() {
+            if of_context(&array.context) && !array.is_level {
+                tools::lost(self, "an array", handle.0 as u64, array.bytes());
+            }
+        }
+        for (handle, mipmap) in self.mipmaps.entries() {
+            if of_context(&mipmap.context) {
+                tools::lost(self, "a mipmapped array", handle.0 as u64, mipmap.bytes());
+            }
+        }
+    }
+
     /// Removes everything that belongs to a context that has ended.
     pub(crate) fn forget(&self, context: &Arc<Context>) {
+        self.find_leaks(context);
         for module in self.modules.remove_if(|module| Arc::ptr_eq(&module.context, context)) {
             module.forget_references(self);
         }
@@ -180,6 +202,8 @@ pub(crate) struct Settings {
     pub(crate) stats: bool,
     /// Whether a context recovers from a trap once a call has returned its error. `PTXVM_RECOVER`.
     pub(crate) recover: bool,
+    /// The schedule seed of launches. `PTXVM_SEED`.
+    seed: u64,
 }
 
 impl Settings {
@@ -198,6 +222,7 @@ impl Settings {
             }),
             stats: read("PTXVM_STATS", |text| Some(text != "0")).unwrap_or(false),
             recover: read("PTXVM_RECOVER", switch).unwrap_or(false),
+            seed: read("PTXVM_SEED", |text| text.parse().ok()).unwrap_or(0),
         }
     }
 
@@ -206,11 +231,12 @@ impl Settings {
         launch.engine = self.engine;
         launch.threads = self.threads;
         launch.timeout = self.timeout;
+        launch.seed = self.seed;
     }
 }
 
 /// The value of an environment variable. A value that cannot be parsed is reported and ignored.
-fn read<T>(name: &str, parse: impl Fn(&str) -> Option<T>) -> Option<T> {
+pub(crate) fn read<T>(name: &str, parse: impl Fn(&str) -> Option<T>) -> Option<T> {
     let text = std::env::var(name).ok().filter(|text| !text.is_empty())?;
     let value = parse(&text);
     if value.is_none() {
@@ -271,13 +297,19 @@ static DRIVER: OnceLock<Result<Driver, Status>> = OnceLock::new();
 pub(crate) fn start() -> Result<&'static Driver, Status> {
     let make = || {
         let cache = ptxvm::CodeCache::from_environment();
-        let vm = Vm::with(ptxvm::Options { cache, ..ptxvm::Options::default() });
-        let vm = vm.map_err(|error| status_of(&error))?;
+        let mut options = ptxvm::Options { cache, ..ptxvm::Options::default() };
+        tools::add_to(&mut options);
+        let vm = Vm::with(options).map_err(|error| status_of(&error))?;
+        let tools = Tools::of(&vm);
         if read("PTXVM_HOST_POINTERS", switch).unwrap_or(false) {
             crate::ffi::reach_host(&vm);
         }
         let pools = Handles::default();
-        let settings = Settings::from_environment();
+        let mut settings = Settings::from_environment();
+        if tools.is_some() {
+            // Sanitizers watch the interpreter.
+            settings.engine = Engine::Interp;
+        }
         let device = |number| {
             let default_pool = pools.insert(Pool::new(number, 0));
             let (vm, current_pool) = (vm.of_device(number), Mutex::new(default_pool));
@@ -311,6 +343,7 @@ pub(crate) fn start() -> Result<&'static Driver, Status> {
             blocks: Blocks::default(),
             memory_total,
             range,
+            tools,
         })
     };
     host_memory::watch();
@@ -343,6 +376,11 @@ pub(crate) fn driver() -> Result<&'static Driver, Status> {
         return Err(Status::NotInitialized);
     }
     DRIVER.get().ok_or(Status::NotInitialized)?.as_ref().map_err(|status| *status)
+}
+
+/// The driver, if it was created, in the process that created it.
+pub(crate) fn made() -> Option<&'static Driver> {
+    DRIVER.get()?.as_ref().ok().filter(|_| !host_memory::is_forked())
 }
 
 /// Whether an address is in the devices' range, which holds no host code.

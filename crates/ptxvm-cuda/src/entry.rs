@@ -45,6 +45,7 @@ pub(crate) enum DefaultStream {
 
 /// Runs the body of an entry point.
 pub(crate) fn enter(name: &'static str, body: impl FnOnce() -> Answer) -> Status {
+    crate::tools::calls(name);
     let checked = || {
         if health::is_any_struck() && !is_independent(name) {
             context::check_current()?;
@@ -61,6 +62,7 @@ pub(crate) fn enter(name: &'static str, body: impl FnOnce() -> Answer) -> Status
             Status::Unknown
         }
     };
+    crate::tools::called();
     health::answered(status);
     log::call(name, status);
     status

@@ -527,6 +527,16 @@ impl SharedOfBlock {
     }
 }
 
+/// What the loader calls when the process ends, after the destructors of the program and of what depends on this library.
+#[used]
+#[cfg_attr(target_os = "linux", unsafe(link_section = ".fini_array"))]
+static AT_END: extern "C" fn() = {
+    extern "C" fn ends() {
+        let _never_panics_into_c = std::panic::catch_unwind(crate::tools::ends);
+    }
+    ends
+};
+
 /// Lets kernels of a device access host memory until it is unregistered.
 ///
 /// # Errors

@@ -76,12 +76,17 @@ impl<T> Handles<T> {
         table.remove(&handle).ok_or(Status::InvalidHandle)
     }
 
+    /// All objects with their handles, in the order of their creation.
+    pub(crate) fn entries(&self) -> Vec<(Handle, Arc<T>)> {
+        let table = self.by_handle.read().unwrap_or_else(PoisonError::into_inner);
+        let mut all: Vec<_> = table.iter().map(|(handle, thing)| (*handle, Arc::clone(thing))).collect();
+        all.sort_unstable_by_key(|(handle, _)| *handle);
+        all
+    }
+
     /// All objects, in the order of their creation.
     pub(crate) fn all(&self) -> Vec<Arc<T>> {
-        let table = self.by_handle.read().unwrap_or_else(PoisonError::into_inner);
-        let mut all: Vec<_> = table.iter().collect();
-        all.sort_unstable_by_key(|(handle, _)| **handle);
-        all.into_iter().map(|(_, thing)| Arc::clone(thing)).collect()
+        self.entries().into_iter().map(|(_, thing)| thing).collect()
     }
 
     /// The first object for which `is_it` holds, with its handle.

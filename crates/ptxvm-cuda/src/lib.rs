@@ -50,6 +50,7 @@ mod stream_batch;
 mod symbols;
 mod texref;
 mod texture;
+mod tools;
 mod user_object;
 
 /// The address of an exported function, or 0 if there is none: for programs that link this crate instead of

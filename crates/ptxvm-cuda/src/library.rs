@@ -14,6 +14,7 @@ use crate::ffi::{LibraryWork, Out, Pointer, WorkFunction, WorkRelease};
 use crate::handles::Handle;
 use crate::status::Status;
 use crate::stream::{When, queue};
+use crate::tools;
 use std::ffi::{c_int, c_uint};
 use std::sync::Arc;
 
@@ -54,9 +55,15 @@ extern "C" fn ptxvmReach(address: u64, bytes: u64, allocation: Out<[u64; 2]>) ->
                 && (end <= driver.range.start || address >= driver.range.end)
                 && host_memory::is_mapped(address as usize, bytes as usize)
         };
-        if inside || of_host() {
+        if inside {
+            // Which of them the library writes is not said.
+            driver.vm.report_write(address, bytes);
             return Ok(());
         }
+        if of_host() {
+            return Ok(());
+        }
+        tools::accesses_wrongly(driver, address, usize::try_from(bytes).unwrap_or(usize::MAX));
         allocation.set(range.map_or([0; 2], |range| [range.start, range.end - range.start]))?;
         Err(Status::IllegalAddress)
     })

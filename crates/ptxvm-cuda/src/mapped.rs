@@ -98,6 +98,11 @@ impl Allocation {
         self.count.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Its size.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.pages.bytes()
+    }
+
     /// Whether its reference count is zero and its pages are mapped nowhere.
     fn is_unused(&self) -> bool {
         *self.count() == 0 && Arc::strong_count(&self.pages) == 1

@@ -14,8 +14,9 @@ use crate::handles::Handle;
 use crate::log;
 use crate::pool::Location;
 use crate::status::{Answer, Status};
+use crate::tools;
 use ptxvm::{Access, DeviceId};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{c_int, c_uint};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -71,11 +72,34 @@ impl Block {
 
 /// The allocations of the process, by first address.
 #[derive(Default)]
-pub(crate) struct Blocks(Mutex<BTreeMap<u64, Block>>);
+pub(crate) struct Blocks {
+    held: Mutex<BTreeMap<u64, Block>>,
+    /// Starts of allocations that a stream will free at its turn.
+    leaving: Mutex<BTreeSet<u64>>,
+}
 
 impl Blocks {
     fn table(&self) -> MutexGuard<'_, BTreeMap<u64, Block>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn leaving(&self) -> MutexGuard<'_, BTreeSet<u64>> {
+        self.leaving.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that a stream will free the allocation at an address, or has done so.
+    pub(crate) fn leaves(&self, start: u64, pending: bool) {
+        let mut leaving = self.leaving();
+        if pending {
+            leaving.insert(start);
+        } else {
+            leaving.remove(&start);
+        }
+    }
+
+    /// Whether a stream will free the allocation at an address.
+    pub(crate) fn is_leaving(&self, start: u64) -> bool {
+        self.leaving().contains(&start)
     }
 
     /// The allocation that contains an address, and its start.
@@ -117,6 +141,13 @@ impl Blocks {
     pub(crate) fn of_kind(&self, kind: Kind) -> Vec<u64> {
         let table = self.table();
         table.iter().filter(|(_, block)| block.kind == kind).map(|(at, _)| *at).collect()
+    }
+
+    /// The allocations of a context, with their starts.
+    pub(crate) fn of(&self, context: &Arc<Context>) -> Vec<(u64, Block)> {
+        let table = self.table();
+        let own = table.iter().filter(|(_, block)| Arc::ptr_eq(&block.context, context));
+        own.map(|(at, block)| (*at, block.clone())).collect()
     }
 
     /// Removes the allocations of a context, and returns their starts.
@@ -195,7 +226,9 @@ fn free(address: u64, may: impl Fn(Kind) -> bool) -> Answer {
         }
     }
     // The allocation is removed before waiting, so that nothing else finds it meanwhile.
-    let block = driver.blocks.take(address, may)?;
+    let block = driver.blocks.take(address, may).inspect_err(|_| {
+        tools::frees_wrongly(driver, address, driver.blocks.is_leaving(address));
+    })?;
     driver.vm.synchronize();
     if let Kind::Pool(pool) = block.kind
         && let Some(pool) = driver.pools.find(pool)
@@ -513,6 +546,7 @@ impl Side {
         let inside = bytes == 0
             || driver.vm.allocation_at(address).is_some_and(|range| bytes as u64 <= range.end - address);
         if !inside {
+            tools::accesses_wrongly(driver, address, bytes);
             return Err(Status::InvalidValue);
         }
         if !driver.range.contains(&address) {
@@ -532,7 +566,12 @@ impl Side {
         if driver.vm.allocation_at(start.address()).is_some() {
             return Self::device(driver, start.address(), bytes);
         }
-        Ok(Side::Host(HostBytes::new(start, bytes)?))
+        let host = HostBytes::new(start, bytes).inspect_err(|_| {
+            if driver.range.contains(&start.address()) {
+                tools::accesses_wrongly(driver, start.address(), bytes);
+            }
+        })?;
+        Ok(Side::Host(host))
     }
 
     /// An address of any kind, which the driver determines.

@@ -85,6 +85,7 @@ impl Freeing {
         }
         // A kernel may have freed it.
         let _freed = self.driver.vm.free(self.address);
+        self.driver.blocks.leaves(self.address, false);
     }
 }
 
@@ -228,7 +229,10 @@ entries! { ENTRIES;
             return Ok(());
         }
         let may = |kind| matches!(kind, Kind::Device | Kind::Pool(_) | Kind::Graph | Kind::Managed);
-        let block = driver.blocks.take(address, may)?;
+        let block = driver.blocks.take(address, may).inspect_err(|_| {
+            crate::tools::frees_wrongly(driver, address, driver.blocks.is_leaving(address));
+        })?;
+        driver.blocks.leaves(address, true);
         let freeing = Freeing { driver, address, block, done: AtomicBool::new(false) };
         queue.submit(move || {
             freeing.free();

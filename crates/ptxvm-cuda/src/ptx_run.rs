@@ -13,7 +13,8 @@ use crate::entry::enter;
 use crate::ffi::{self, In, Pointer, Text};
 use crate::log;
 use crate::status::Status;
-use ptxvm::{ErrorKind, Kernel, Launch, Report, Vm};
+use crate::tools::{self, Tools};
+use ptxvm::{ErrorKind, Kernel, Launch, Options, Report, Vm};
 use std::collections::HashMap;
 use std::ffi::c_int;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -25,15 +26,25 @@ const KEPT: usize = 4096;
 struct Host {
     vm: Vm,
     kernels: Mutex<HashMap<String, Kernel>>,
+    tools: Option<Tools>,
+}
+
+static HOST: OnceLock<Result<Host, Status>> = OnceLock::new();
+
+/// The device and the sanitizers of it, in the process that made them.
+pub(crate) fn watched() -> Option<(&'static Tools, &'static Vm)> {
+    let host = HOST.get()?.as_ref().ok().filter(|_| !host_memory::is_forked())?;
+    host.tools.as_ref().map(|tools| (tools, &host.vm))
 }
 
 impl Host {
     fn get() -> Result<&'static Self, Status> {
-        static HOST: OnceLock<Result<Host, Status>> = OnceLock::new();
         let make = || {
-            let vm = Vm::new().map_err(|error| status_of(&error))?;
+            let mut options = Options::default();
+            tools::add_to(&mut options);
+            let vm = Vm::with(options).map_err(|error| status_of(&error))?;
             ffi::reach_host(&vm);
-            Ok(Host { vm, kernels: Mutex::default() })
+            Ok(Host { tools: Tools::of(&vm), vm, kernels: Mutex::default() })
         };
         host_memory::watch();
         if host_memory::is_forked() {
@@ -99,7 +110,11 @@ extern "C" fn ptx_run(
             let value = args.at(index)?.address().to_le_bytes();
             launch.params[slot.offset..slot.offset + slot.bytes].copy_from_slice(&value[..slot.bytes]);
         }
-        host.vm.launch(&kernel, &launch).map(|report| print(&report)).map_err(|error| {
+        let result = host.vm.launch(&kernel, &launch);
+        if let Some(tools) = &host.tools {
+            tools.settle(&host.vm);
+        }
+        result.map(|report| print(&report)).map_err(|error| {
             match error.kind() {
                 ErrorKind::Trap(trap, report) => {
                     print(report);

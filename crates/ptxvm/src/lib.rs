@@ -73,13 +73,17 @@ pub use ptx::diag::{Code, Diagnostic, Severity};
 pub use ptx::isa::Geom;
 pub use ptx::isa::Sm;
 pub use ptx::syntax::format::format;
-pub use ptx_exec::mem::{Access, DEVICES, DeviceId, EndingAllocator, Exported, Pages, attempt};
+pub use ptx_exec::mem::{Access, DEVICES, DeviceId, EndingAllocator, Exported, Fill, Pages, attempt};
 pub use ptx_exec::texture::{Sampler, Shape};
 pub use ptx_exec::trace::{Trace, Traced};
 pub use ptx_exec::trap::{FaultKind, Trap};
+pub use ptx_exec::watch::HostMistake;
 pub use ptx_sanitize::{
-    Finding, Kind as FindingKind, Options as SanitizeOptions, OtherAccess, Tool, json as findings_json,
-    merge as merge_findings, text as findings_text,
+    Finding, Kind as FindingKind, Options as SanitizeOptions, OtherAccess, Sanitizer, SuppressionError,
+    Suppressions, Tool, journal, json as findings_json, json_parts as finding_json_parts,
+    json_summary as findings_json_summary, json_with as findings_json_with, merge as merge_findings,
+    text as findings_text, text_of as finding_text, text_summary as findings_summary,
+    text_with as findings_text_with,
 };
 pub use stream::{Mark, Pending, Stream, StreamGroup, StreamKind};
 pub use texture::{

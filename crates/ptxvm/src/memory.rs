@@ -2,7 +2,7 @@
 //!
 //! Invariant: every access is checked against the bounds of one live allocation.
 
-use crate::{Access, Error, Vm};
+use crate::{Access, Error, HostMistake, Vm};
 use std::ops::Range;
 
 impl Vm {
@@ -44,6 +44,29 @@ impl Vm {
     /// As [`Vm::write`].
     pub fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), Error> {
         self.device.copy_out(address, bytes)
+    }
+
+    /// Copies bytes of the device to the device; they may overlap. Sanitizers do not take them to leave for the host.
+    ///
+    /// # Errors
+    /// As [`Vm::write`], for either side.
+    pub fn copy(&self, to: u64, from: u64, bytes: u64) -> Result<(), Error> {
+        Ok(self.device.memory.copy(to, from, bytes)?)
+    }
+
+    /// Tells the sanitizers that the host writes bytes by other ways than [`Vm::write`]: they are defined from now on.
+    pub fn report_write(&self, address: u64, bytes: u64) {
+        self.device.memory.tell_written(address, bytes);
+    }
+
+    /// Tells the sanitizers of a mistake of the host, whose call fails or has no effect.
+    pub fn report_mistake(&self, mistake: &HostMistake<'_>) {
+        self.device.memory.tell_mistake(mistake);
+    }
+
+    /// What lies next to an address, in prose.
+    pub fn nearest(&self, address: u64) -> String {
+        self.device.memory.nearest(address)
     }
 
     /// Sets bytes.

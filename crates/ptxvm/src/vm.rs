@@ -8,8 +8,8 @@ use crate::{
 };
 use ptx::check::CheckOptions;
 use ptx::check::module::AddressSize;
-use ptx_exec::mem::{Class, Memory, MemoryError};
-use ptx_sanitize::{Finding, Sanitizer, Tool};
+use ptx_exec::mem::{Class, Fill, Memory, MemoryError};
+use ptx_sanitize::{Finding, Sanitizer, Suppressions, Tool};
 use std::sync::Arc;
 
 /// Alignment of a buffer in bytes, as CUDA guarantees.
@@ -85,19 +85,71 @@ pub struct Options {
     pub team: Option<u32>,
     /// The cache of native code for later processes.
     pub cache: CodeCache,
-    /// Sanitizers for all launches, which then run in the interpreter on one OS thread.
+    /// Sanitizers for all launches, which then run in the interpreter, one at a time, on one OS thread.
     pub sanitize: Option<ptx_sanitize::Options>,
+    /// What memory begins with that the manual leaves undefined: buffers, shared and local memory, the device heap. `None`: zeros.
+    pub fill: Option<Fill>,
 }
 
 impl Options {
-    /// [`Options::default`] with this sanitizer. [`Vm::findings`] returns its findings.
+    /// [`Options::default`] with this sanitizer. [`Vm::findings`] returns its findings, so a test can assert that
+    /// there are none:
+    ///
+    /// ```
+    /// use ptxvm::{Arg, Launch, Options, Tool, Vm};
+    ///
+    /// // Each thread stores behind the element that it owns.
+    /// let wrong = "
+    /// .version 6.4
+    /// .target sm_70
+    /// .address_size 64
+    /// .visible .entry fill(.param .u64 data)
+    /// {
+    ///     .reg .b32 %r<2>;
+    ///     .reg .b64 %rd<4>;
+    ///     ld.param.u64 %rd1, [data];
+    ///     mov.u32 %r1, %tid.x;
+    ///     mul.wide.u32 %rd2, %r1, 4;
+    ///     add.s64 %rd3, %rd1, %rd2;
+    ///     st.global.u32 [%rd3+4], %r1;
+    ///     ret;
+    /// }";
+    /// let findings = |ptx: &str| {
+    ///     let vm = Vm::with(Options::tools(Tool::ALL))?;
+    ///     let kernel = vm.load("fill.ptx", ptx)?.kernel("fill")?;
+    ///     let data = vm.zeros::<u32>(32)?;
+    ///     let launch = Launch::new([1, 1, 1], [32, 1, 1]).args(&kernel, &[Arg::buffer(&data)])?;
+    ///     vm.launch(&kernel, &launch)?;
+    ///     vm.find_leaks();
+    ///     Ok::<_, ptxvm::Error>(vm.findings())
+    /// };
+    /// let found = findings(wrong)?;
+    /// assert_eq!((found.len(), found[0].kind.name(), found[0].line), (1, "out-of-bounds", Some(13)));
+    ///
+    /// let found = findings(&wrong.replace("[%rd3+4]", "[%rd3]"))?;
+    /// assert!(found.is_empty(), "{}", ptxvm::findings_text(&found));
+    /// # Ok::<(), ptxvm::Error>(())
+    /// ```
     pub fn tool(tool: Tool) -> Self {
         Self::default().and_tool(tool)
+    }
+
+    /// As [`Options::tool`], with several sanitizers. Without any, launches are not watched.
+    pub fn tools(tools: impl IntoIterator<Item = Tool>) -> Self {
+        tools.into_iter().fold(Self::default(), Self::and_tool)
     }
 
     /// Adds another sanitizer.
     pub fn and_tool(mut self, tool: Tool) -> Self {
         self.sanitize.get_or_insert_with(|| ptx_sanitize::Options::new([])).tools.push(tool);
+        self
+    }
+
+    /// The same without the findings that these rules cover. They change nothing where no tool watches.
+    pub fn suppress(mut self, rules: Suppressions) -> Self {
+        if let Some(sanitize) = &mut self.sanitize {
+            sanitize.suppressions = rules;
+        }
         self
     }
 }
@@ -112,6 +164,7 @@ impl Default for Options {
             team: None,
             cache: CodeCache::Off,
             sanitize: None,
+            fill: None,
         }
     }
 }
@@ -156,8 +209,12 @@ impl Vm {
     /// # Errors
     /// As [`Vm::for_addresses`].
     pub fn with(options: Options) -> Result<Self, Error> {
-        let Options { addresses, cpu, target, team, cache, sanitize } = options;
+        let Options { addresses, cpu, target, team, cache, sanitize, fill } = options;
         let memory = Memory::new(addresses)?;
+        if let Some(fill) = fill {
+            // The memory is new, so it has no pattern yet.
+            let _first = memory.set_fill(fill);
+        }
         let sanitizer = sanitize.map(Sanitizer::new);
         if let Some(sanitizer) = &sanitizer {
             // The memory is new, so no observers are attached.
@@ -172,6 +229,11 @@ impl Vm {
         self.device.sanitizer.as_ref().map_or_else(Vec::new, |sanitizer| sanitizer.findings())
     }
 
+    /// The number of different findings that suppressions cover.
+    pub fn suppressed_findings(&self) -> usize {
+        self.device.sanitizer.as_ref().map_or(0, |sanitizer| sanitizer.suppressed())
+    }
+
     /// Reports the end of the program to the sanitizers: memory from `malloc` of kernels that is not freed
     /// becomes a leak, which [`Vm::findings`] lists.
     pub fn find_leaks(&self) {
@@ -180,9 +242,15 @@ impl Vm {
         }
     }
 
-    /// Whether the sanitizers have reached their limit of findings; launches are then cancelled.
+    /// Whether the sanitizers have reached their limit of findings; launches are then cancelled, unless the options
+    /// say otherwise.
     pub fn findings_are_full(&self) -> bool {
         self.device.sanitizer.as_ref().is_some_and(|sanitizer| sanitizer.is_full())
+    }
+
+    /// What watches the launches of this device, if anything does.
+    pub fn sanitizer(&self) -> Option<&Arc<Sanitizer>> {
+        self.device.sanitizer.as_ref()
     }
 
     pub(crate) fn memory(&self) -> &Memory {
@@ -272,7 +340,7 @@ impl Vm {
 
     /// Reports the zeros of a new buffer to observers, as a write of the host.
     fn zeroed<T: Element>(&self, buffer: Buffer<T>, bytes: u64) -> Result<Buffer<T>, Error> {
-        if self.device.sanitizer.is_some() {
+        if self.device.sanitizer.is_some() || self.memory().has_fill() {
             self.memory().fill(buffer.address(), 0, bytes)?;
         }
         Ok(buffer)

@@ -15,6 +15,8 @@
 //! With `--traps` each program contains statements that trap ([`misdeed`]), and the engines' reports are
 //! compared: kind, line, function, CTA, thread, and access.
 //!
+//! With `--tools` each program runs under all sanitizers instead, and their findings are judged ([`tools`]).
+//!
 //! Not generated: loops and functions that read values which others write (ordered loads, atomics other than
 //! sums of integers, sums with zero), because each engine decides when their lanes yield; textures and
 //! surfaces, asynchronous copies, clusters, matrices beyond one form.
@@ -33,6 +35,7 @@ mod random;
 mod reduce;
 mod run;
 mod tiles;
+mod tools;
 mod warp;
 
 use program::Program;
@@ -42,11 +45,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-const USAGE: &str = "usage: cargo xtask agree [--seed N] [--count N] [--seconds N] [--threads N] [--cpu avx512|avx2|baseline]... [--every] [--schedules] [--traps] [--print] [--keep-going] [FILE...]\n\
+const USAGE: &str = "usage: cargo xtask agree [--seed N] [--count N] [--seconds N] [--threads N] [--cpu avx512|avx2|baseline]... [--every] [--schedules] [--traps] [--tools] [--print] [--keep-going] [FILE...]\n\
                      \n\
                      Without FILEs: programs of the seeds from N on; the processors that this machine can be take turns,\n\
                      the widest most often, or run --every program. --schedules: other schedules in the interpreter too.\n\
                      --traps: programs that do something illegal; the traps are compared. --print shows programs only.\n\
+                     --tools: under all sanitizers, in the interpreter; findings that are not real are named.\n\
                      --threads: as many programs at a time (all cores, if not said); no result depends on it.";
 /// How many programs share devices before new devices are made.
 const SHARED: u64 = 500;
@@ -64,6 +68,8 @@ struct Options {
     schedules: bool,
     /// Generate programs that trap.
     traps: bool,
+    /// Programs under the sanitizers.
+    tools: bool,
     print: bool,
     keep_going: bool,
     threads: usize,
@@ -79,6 +85,7 @@ fn read(args: &[String]) -> Result<Options, String> {
         every: false,
         schedules: false,
         traps: false,
+        tools: false,
         print: false,
         keep_going: false,
         threads: std::thread::available_parallelism().map_or(1, usize::from),
@@ -95,6 +102,7 @@ fn read(args: &[String]) -> Result<Options, String> {
             "--every" => options.every = true,
             "--schedules" => options.schedules = true,
             "--traps" => options.traps = true,
+            "--tools" => options.tools = true,
             "--print" => options.print = true,
             "--keep-going" => options.keep_going = true,
             "--cpu" => options.cpus.push(match args.next().map(String::as_str) {
@@ -231,6 +239,9 @@ pub(crate) fn agree(args: &[String]) -> Result<(), String> {
         return files(&options);
     }
     let levels = generate::levels();
+    if options.tools {
+        return under_tools(&options, &levels);
+    }
     if options.print {
         for seed in options.seed..options.seed + options.count {
             print!("{}", generate::program(&levels, seed, options.traps).text());
@@ -268,6 +279,31 @@ pub(crate) fn agree(args: &[String]) -> Result<(), String> {
     );
     let lines: Vec<String> = counts.bad.iter().map(|(seed, why)| format!("seed {seed}: {why}")).collect();
     if lines.is_empty() { Ok(()) } else { Err(lines.join("\n")) }
+}
+
+/// Runs programs under the sanitizers.
+fn under_tools(options: &Options, levels: &[forms::Forms]) -> Result<(), String> {
+    let (mut counts, mut bad) = ([0; 3], Vec::new());
+    let began = Instant::now();
+    for seed in options.seed..options.seed + options.count {
+        if options.time.is_some_and(|time| began.elapsed() > time) || !bad.is_empty() && !options.keep_going {
+            break;
+        }
+        match tools::judge(&generate::program(levels, seed, false)) {
+            Ok(judged) => counts[judged as usize] += 1,
+            Err(why) => bad.push(format!("seed {seed}: {why}")),
+        }
+    }
+    let [clean, confirmed, unconfirmed] = counts;
+    println!(
+        "{} programs from seed {} under all tools in {:.0} s: {clean} are clean and do not depend on memory that nothing wrote, {confirmed} are found to and do, \
+         {unconfirmed} are found to without a change of results, {} have wrong findings",
+        counts.iter().sum::<usize>() + bad.len(),
+        options.seed,
+        began.elapsed().as_secs_f64(),
+        bad.len()
+    );
+    if bad.is_empty() { Ok(()) } else { Err(bad.join("\n")) }
 }
 
 /// The texts of the random programs of the first seeds, without traps.
@@ -316,6 +352,19 @@ mod tests {
             let outcome = machines.run(&program, Some(machines.turn(&program)));
             assert!(matches!(outcome, Outcome::Same), "seed {seed}: {outcome:?}\n{}", program.text());
         }
+    }
+
+    #[test]
+    fn findings_in_random_programs_are_real() {
+        let levels = generate::levels();
+        let mut confirmed = 0;
+        for seed in 1..40 {
+            match tools::judge(&generate::program(&levels, seed, false)) {
+                Ok(judged) => confirmed += u32::from(judged == tools::Judged::Confirmed),
+                Err(why) => panic!("seed {seed}: {why}"),
+            }
+        }
+        assert!(confirmed > 4, "some programs read what nothing wrote, not only {confirmed}");
     }
 
     #[test]

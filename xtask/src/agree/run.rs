@@ -146,7 +146,7 @@ impl Machines {
 }
 
 /// The initial state of all runs of a program.
-struct Given {
+pub(super) struct Given {
     text: String,
     /// Input, and shared buffers.
     buffers: [Vec<u64>; 2],
@@ -154,7 +154,7 @@ struct Given {
 }
 
 impl Given {
-    fn new(program: &Program) -> Self {
+    pub(super) fn new(program: &Program) -> Self {
         let mut random = Random::new(program.data);
         let mut fill = |bytes: usize| -> Vec<u64> {
             let mut all: Vec<u64> = Vec::with_capacity(bytes / 8 + 8);
@@ -176,7 +176,7 @@ impl Given {
 }
 
 /// The final state of a run.
-enum End {
+pub(super) enum End {
     /// The contents of the buffers.
     Memory([Vec<u64>; 3]),
     /// The trap, without parts that differ between devices: an address in or near a buffer or the constants
@@ -187,7 +187,7 @@ enum End {
 
 impl End {
     /// The difference to the interpreter's result.
-    fn difference(&self, expected: &End) -> Option<String> {
+    pub(super) fn difference(&self, expected: &End) -> Option<String> {
         match (self, expected) {
             (End::Memory(got), End::Memory(expected)) => {
                 let buffers = ["out", "columns", "common"].iter().zip(got.iter().zip(expected));
@@ -211,7 +211,13 @@ impl End {
 }
 
 /// Runs a program, and returns its final state.
-fn end(vm: &Vm, program: &Program, given: &Given, engine: Engine, seed: u64) -> Result<End, ptxvm::Error> {
+pub(super) fn end(
+    vm: &Vm,
+    program: &Program,
+    given: &Given,
+    engine: Engine,
+    seed: u64,
+) -> Result<End, ptxvm::Error> {
     let module = vm.load("agree.ptx", &given.text)?;
     let kernel = module.kernel("main")?;
     let threads = program.threads() * program.ctas();

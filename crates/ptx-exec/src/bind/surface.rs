@@ -110,6 +110,9 @@ impl Access {
                     all.join(", "),
                     depth.max(layers)
                 );
+                if mem.leaves_out(lane, &why) {
+                    continue;
+                }
                 return Err(fault(FaultKind::SurfaceBounds(why), lane));
             }
             let [SurfacePlace::At(x), SurfacePlace::At(y), SurfacePlace::At(plane)] = found else { continue };

@@ -65,8 +65,32 @@ impl Run<'_> {
     }
 }
 
+impl Run<'_> {
+    /// Releases lanes that wait at an instruction for all lanes of a warp, which the others never reach. They
+    /// skip it. Returns whether any lane was released.
+    fn skip_aligned(&mut self) -> bool {
+        let waits = |group: &crate::frame::Group| matches!(group.wait, Wait::Aligned);
+        let places = self.frame.groups.iter().filter(|group| waits(group)).map(|g| (g.act, g.block));
+        let Some((act, block)) = places.min_by(|a, b| self.frame.order(*a, *b)) else { return false };
+        let function = self.frame.acts[act as usize].function;
+        let Some(Term::Aligned { next, .. }) = self.context.block(function, block).map(|block| &block.term)
+        else {
+            return false;
+        };
+        let next = next.0;
+        let mut lanes = 0;
+        self.frame.groups.retain(|group| {
+            let goes = waits(group) && (group.act, group.block) == (act, block);
+            lanes |= if goes { group.mask } else { 0 };
+            !goes
+        });
+        self.frame.push_ready(act, next, lanes);
+        true
+    }
+}
+
 /// Releases lanes of a warp that wait for each other. Returns whether any lane was released.
 pub(crate) fn unblock(frame: &mut WarpFrame, context: &LaunchContext<'_>, cache: &mut NativeCache) -> bool {
     let mut run = Run::new(frame, context, Budget { slice: 0, quantum: 0, steps: 0 }, cache);
-    run.finish_all() || run.part()
+    run.finish_all() || run.skip_aligned() || run.part()
 }

@@ -8,7 +8,7 @@ use crate::bound::{Block, Exec};
 use crate::frame::{Current, WarpFrame};
 use crate::interp::{Stop, stopped, truths};
 use crate::lanes::LaneMask;
-use crate::watch::{BarrierEvent, Observer, Place, Site, SyncPart, WarpSyncEvent};
+use crate::watch::{BarrierEvent, Interests, Observer, Place, Site, SyncPart, WarpSyncEvent};
 
 impl WarpFrame {
     /// Sets the position of lanes and reports an event there. Does nothing without observers.
@@ -64,6 +64,7 @@ impl Run<'_> {
         first: usize,
     ) -> Result<(), Stop> {
         self.frame.set_place(current.act, current.block, 0);
+        let wanted = self.context.interests(function).map_or(&[][..], |all| all.block(current.block));
         let frame = &mut *self.frame;
         let act = &mut frame.acts[current.act as usize];
         let mut exec = Exec {
@@ -76,9 +77,14 @@ impl Run<'_> {
         };
         for (index, step) in block.steps.iter().enumerate().skip(first) {
             exec.mask = step.guard.map_or(current.mask, |guard| current.mask & truths(guard, exec.regs));
+            let (before, after) = Interests::of(wanted, index);
             if let Some(site) = exec.mem.site() {
                 site.place.index = index as u32;
-                site.tell(|observer, site| observer.step(site, exec.mask, current.mask, exec.regs));
+                if before != 0 {
+                    site.tell_some(before, |observer, site| {
+                        observer.step(site, exec.mask, current.mask, exec.regs);
+                    });
+                }
             }
             if exec.mask == 0 {
                 continue;
@@ -86,8 +92,8 @@ impl Run<'_> {
             if let Err(fault) = (step.run)(&mut exec) {
                 return Err(stopped(fault, function, step.span, step.loc));
             }
-            if let Some(site) = exec.mem.site() {
-                site.tell(|observer, site| observer.stepped(site, exec.mask, exec.regs));
+            if let Some(site) = exec.mem.site().filter(|_| after != 0) {
+                site.tell_some(after, |observer, site| observer.stepped(site, exec.mask, exec.regs));
             }
         }
         Ok(())
@@ -97,9 +103,11 @@ impl Run<'_> {
     pub(super) fn reaches_terminator(&mut self, current: &Current, block: &Block) {
         self.frame.set_place(current.act, current.block, block.steps.len() as u32);
         let WarpFrame { view, acts, .. } = &mut *self.frame;
-        let regs = &acts[current.act as usize].regs;
-        if let Some(site) = view.site() {
-            site.tell(|observer, site| observer.step(site, current.mask, current.mask, regs));
+        let (function, regs) = (acts[current.act as usize].function, &acts[current.act as usize].regs);
+        let wanted = self.context.interests(function).map_or(&[][..], |all| all.block(current.block));
+        let (before, _) = Interests::of(wanted, block.steps.len());
+        if let Some(site) = view.site().filter(|_| before != 0) {
+            site.tell_some(before, |observer, site| observer.step(site, current.mask, current.mask, regs));
         }
     }
 

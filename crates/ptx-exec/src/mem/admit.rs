@@ -58,6 +58,13 @@ impl View {
         admitted
     }
 
+    /// Asks observers whether a lane whose coordinates lie outside a surface is to be left out. Else it is a trap.
+    pub(crate) fn leaves_out(&mut self, lane: usize, why: &str) -> bool {
+        let Some(site) = self.site() else { return false };
+        let site = &*site;
+        site.watch.any(|observer| observer.surface_outside(site, lane, why))
+    }
+
     #[cold]
     #[inline(never)]
     fn ask(&mut self, mask: LaneMask, asked: Asked<'_>) -> LaneMask {
@@ -73,17 +80,31 @@ impl View {
             }
         }
         let Some(site) = self.site() else { return mask };
-        let addresses = Lane(std::array::from_fn(|lane| addrs.at(lane)));
-        let generic = Lane(std::array::from_fn(|lane| site.warp.generic(space, lane, addresses.0[lane])));
+        let (given, moved);
+        let addresses = match addrs {
+            Addresses::Lanes(lanes, 0) => lanes,
+            Addresses::Lanes(..) | Addresses::Same(_) => {
+                given = addrs.all();
+                &given
+            }
+        };
+        let generic = match site.warp.generics(space, addresses) {
+            None => addresses,
+            Some(lanes) => {
+                moved = lanes;
+                &moved
+            }
+        };
         let access = Access {
             kind,
             space,
             lanes: mask,
-            addresses: &addresses,
-            generic: &generic,
+            addresses,
+            generic,
             bytes: bytes as u32,
             element: element as u32,
             chosen,
+            same: matches!(addrs, Addresses::Same(_)) && space != Space::Local,
             sem,
             refused: &refused,
         };

@@ -110,6 +110,8 @@ impl Memory {
                 exports.add(part);
             }
         }
+        drop((exports, tables));
+        self.tell_shared(address, bytes);
         Ok(Exported { pages, offset: address - first, bytes })
     }
 

@@ -22,8 +22,8 @@
 //! that the warp owns, so no guest address reaches anything else. Allocations are at least 256 bytes apart.
 //! Memory that was allocated once stays mapped while its [`Memory`] lives, so a concurrent `free` can change
 //! the result of a check but never makes an access unsafe. Host memory is accessed only where the host has
-//! lent it ([`Memory::adopt`], [`Memory::reach_host`]). New allocations and windows are zero, so that runs
-//! are reproducible; the manual leaves their contents undefined.
+//! lent it ([`Memory::adopt`], [`Memory::reach_host`]). New allocations and windows are zero, or hold the
+//! pattern of [`Fill`], so that runs are reproducible; the manual leaves their contents undefined.
 //!
 //! There is no model of caches and no detection of races here.
 
@@ -34,6 +34,7 @@ mod arena;
 mod b128;
 mod cell;
 mod export;
+mod fill;
 mod functions;
 mod handles;
 mod heap;
@@ -51,6 +52,7 @@ mod window;
 pub use allocator::{EndingAllocator, attempt};
 pub use cell::Cell;
 pub use export::Exported;
+pub use fill::Fill;
 pub use pages::Pages;
 pub use rights::{Access, DEVICES, DeviceId};
 pub use target::Addresses;
@@ -179,6 +181,8 @@ struct Store {
     exports: Mutex<Exports>,
     /// Observers of all launches and of host accesses, if any.
     watch: OnceLock<Arc<Watch>>,
+    /// What undefined memory begins with; zeros without it.
+    fill: OnceLock<Fill>,
 }
 
 /// Bounds of the regions. The last two are empty if addresses are scarce.
@@ -301,6 +305,7 @@ impl Memory {
             held: Default::default(),
             exports: Mutex::default(),
             watch: OnceLock::new(),
+            fill: OnceLock::new(),
         };
         Ok(Arc::new(Self { store: Arc::new(store), device: DeviceId::default() }))
     }
@@ -382,8 +387,8 @@ impl Memory {
             tables.heap_of(class, rights).undo(start, bytes, mark);
             return Err(full);
         }
-        // Reused memory must be zeroed; memory beyond the old mark is still zero.
-        self.zero(start, bytes.min(mark.saturating_sub(start)));
+        // Reused memory must be initialized again; memory beyond the old mark is still zero.
+        self.begin(start, bytes, class, bytes.min(mark.saturating_sub(start)));
         let device = self.device;
         tables.live.insert(start, Allocation { bytes, class, rights, device, name: name.into() });
         if class == Class::Malloc {

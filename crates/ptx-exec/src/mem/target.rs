@@ -30,6 +30,14 @@ impl Addresses<'_> {
             Addresses::Lanes(lanes, offset) => lanes.0[lane].wrapping_add(*offset),
         }
     }
+
+    /// Every lane's address.
+    pub(super) fn all(&self) -> Lane<u64> {
+        match self {
+            Addresses::Same(address) => Lane::splat(*address),
+            Addresses::Lanes(lanes, offset) => Lane(lanes.0.map(|address| address.wrapping_add(*offset))),
+        }
+    }
 }
 
 /// The checked cells of an access.

@@ -81,6 +81,8 @@ pub struct View {
     pub(super) handle: Recent,
     /// The position of the warp, if it is watched.
     site: Option<Box<Site>>,
+    /// Whether observers want to see its accesses.
+    asked: bool,
 }
 
 /// A refused access of a lane.
@@ -105,6 +107,7 @@ impl View {
             activity: Activity::default(),
             handle: Recent::default(),
             site: None,
+            asked: false,
         }
     }
 
@@ -115,6 +118,7 @@ impl View {
 
     /// Starts watching the warp; `None`: stops.
     pub(crate) fn set_site(&mut self, site: Option<Box<Site>>) {
+        self.asked = site.as_ref().is_some_and(|site| site.watch.sees_accesses());
         self.site = site;
     }
 
@@ -124,10 +128,10 @@ impl View {
         self.site.as_deref_mut()
     }
 
-    /// Whether the warp is watched.
+    /// Whether observers want to see its accesses.
     #[inline(always)]
     pub(super) fn is_watched(&self) -> bool {
-        self.site.is_some()
+        self.asked
     }
 
     pub(crate) fn set_shared(&mut self, start: u64, bytes: u64) {

@@ -3,7 +3,7 @@
 //! Invariant: freed memory in quarantine is inaccessible, like all freed memory; it is only not reused.
 
 use super::{Access, Allocation, Memory, MemoryError, Tables};
-use crate::watch::{Allocated, HostAccess, HostAccessKind, MemoryMap, Watch};
+use crate::watch::{Allocated, HostAccess, HostAccessKind, HostMistake, MemoryMap, Watch};
 use ptx::isa::Space;
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,20 +20,59 @@ impl Memory {
         self.store.watch.get()
     }
 
-    /// Reports a copy from device memory to device memory, so that observers transfer their state for it. The
-    /// caller copies with [`Memory::read_quietly`] and [`Memory::write`] before this call.
-    pub fn tell_copied(&self, from: u64, to: u64, bytes: u64) {
-        self.host_accesses(from, bytes, HostAccessKind::Copy { to });
+    /// Whether only kernels and calls of this process write at an address: it is not shared with the host,
+    /// other processes, or other addresses.
+    pub fn is_exclusive(&self, address: u64) -> bool {
+        let regions = &self.store.regions;
+        [&regions.heap, &regions.shared, &regions.local, &regions.constant, &regions.params]
+            .iter()
+            .any(|region| region.contains(&address))
     }
 
-    /// As [`Memory::read`], but not reported as a read by the host.
+    /// Copies bytes from device memory to device memory. The two ranges may overlap. Observers are told of a
+    /// copy, not of a read by the host.
     ///
     /// # Errors
-    /// As [`Memory::read`].
-    pub fn read_quietly(&self, address: u64, to: &mut [u8]) -> Result<(), MemoryError> {
-        self.inside(address, to.len() as u64, Access::Read)?;
-        self.get(address, to);
+    /// As [`Memory::read`] and [`Memory::write`].
+    pub fn copy(&self, to: u64, from: u64, bytes: u64) -> Result<(), MemoryError> {
+        /// Bytes that are copied at once.
+        const PART: u64 = 256 << 10;
+        self.inside(from, bytes, Access::Read)?;
+        self.inside(to, bytes, Access::ReadWrite)?;
+        let mut part = vec![0; bytes.min(PART) as usize];
+        let backwards = to > from && to - from < bytes;
+        let parts = bytes.div_ceil(PART);
+        for number in 0..parts {
+            let at = PART * if backwards { parts - 1 - number } else { number };
+            let part = &mut part[..(bytes - at).min(PART) as usize];
+            self.get(from + at, part);
+            self.put(to + at, part.len() as u64, |at, out: &mut [u8; 8]| {
+                let rest = &part[at as usize..];
+                let n = rest.len().min(8);
+                out[..n].copy_from_slice(&rest[..n]);
+            });
+        }
+        self.host_accesses(from, bytes, HostAccessKind::Copy { to });
         Ok(())
+    }
+
+    /// Reports that the host writes bytes by other means than [`Memory::write`].
+    pub fn tell_written(&self, address: u64, bytes: u64) {
+        self.host_accesses(address, bytes, HostAccessKind::Write);
+    }
+
+    /// Reports a mistake of the host to observers.
+    pub fn tell_mistake(&self, mistake: &HostMistake<'_>) {
+        if let Some(watch) = self.watched() {
+            watch.mistake(mistake);
+        }
+    }
+
+    /// Reports that an allocation is shared from now on with others, whose writes are not reported.
+    pub(super) fn tell_shared(&self, address: u64, bytes: u64) {
+        let name = self.name_at(address);
+        let name = name.as_deref().unwrap_or("memory that processes share");
+        self.tell_allocated(&Allocated { address, bytes, class: super::Class::Global, name, common: true });
     }
 
     /// Reports an allocation to observers.
@@ -55,7 +94,9 @@ impl Memory {
     pub(super) fn host_accesses(&self, address: u64, bytes: u64, kind: HostAccessKind) {
         let Some(watch) = self.watched().filter(|_| bytes > 0) else { return };
         let name = if kind == HostAccessKind::Write { None } else { self.name_at(address) };
-        let access = HostAccess { address, bytes, kind, name: name.as_deref() };
+        let written = if let HostAccessKind::Copy { to } = kind { to } else { address };
+        let exclusive = self.is_exclusive(written);
+        let access = HostAccess { address, bytes, kind, name: name.as_deref(), exclusive };
         watch.each(|observer| observer.host(&access));
     }
 }
@@ -75,6 +116,10 @@ impl MemoryMap for Memory {
 
     fn space_of(&self, address: u64) -> Space {
         self.space_of(address)
+    }
+
+    fn is_exclusive(&self, address: u64) -> bool {
+        self.is_exclusive(address)
     }
 }
 

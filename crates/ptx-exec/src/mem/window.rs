@@ -33,10 +33,13 @@ impl Window {
         self.bytes
     }
 
-    /// Zeroes a part of it.
+    /// Makes a part of it new: zeros, or the pattern of [`Fill`](super::Fill) from its start.
     pub(crate) fn clear(&mut self, part: Range<u64>) {
         let end = part.end.min(self.bytes);
         let start = part.start.min(end);
+        if self.memory.has_fill() {
+            return self.memory.repeat(self.start + start, end - start);
+        }
         if end - start >= LARGE {
             return self.memory.zero(self.start + start, end - start);
         }

@@ -28,12 +28,12 @@ use crate::native::{Native, NativeCache, Supply};
 use crate::pool::{Help, Pool};
 use crate::trap::FaultKind;
 use crate::warp::{EventCounts, GridShape, WarpState};
-use crate::watch::{LaunchFacts, Site, Watch};
+use crate::watch::{Interests, LaunchFacts, Site, Watch};
 use ptx::check::module::{AddressSize, Source};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 /// How long the launching thread works alone. Chosen: about the time to wake another thread.
@@ -104,6 +104,8 @@ pub(crate) struct GridRun {
     pub(crate) cta_cache: Arc<CtaCache>,
     /// Observers, and their facts about the launch.
     pub(crate) watch: Option<(Arc<Watch>, Arc<LaunchFacts>)>,
+    /// By function, which instructions they want to be told of.
+    pub(crate) interests: Arc<[OnceLock<Interests>]>,
 }
 
 impl GridRun {
@@ -123,6 +125,8 @@ impl GridRun {
             trace: self.trace.as_ref(),
             end: self.end(),
             watched: self.watch.is_some(),
+            watch: self.watch.as_ref().map(|(watch, launch)| (&**watch, &*launch.program)),
+            interests: &self.interests,
             mends: self.watch.as_ref().is_some_and(|(watch, _)| watch.mends()),
         }
     }

@@ -109,6 +109,8 @@ pub struct Access<'a> {
     /// The accessed elements: bit *i* is the element at distance *i* from the address. A vector store can
     /// omit elements.
     pub chosen: u8,
+    /// Whether all lanes have the same generic address.
+    pub same: bool,
     /// The ordering, including `Weak` and `Volatile`.
     pub sem: Sem,
     /// Lanes that would trap, in ascending order, with the reason.
@@ -237,6 +239,42 @@ pub struct Allocated<'a> {
     pub common: bool,
 }
 
+/// A mistake of the host with device memory.
+#[derive(Clone, Copy, Debug)]
+pub enum HostMistake<'a> {
+    /// A call frees what does not begin an allocation.
+    Free {
+        /// The call.
+        call: &'a str,
+        /// The address.
+        address: u64,
+        /// Whether a call has freed it already that takes effect later.
+        again: bool,
+        /// What is there, in prose.
+        nearest: &'a str,
+    },
+    /// A call copies or sets bytes that do not all lie in one allocation.
+    Access {
+        /// The call.
+        call: &'a str,
+        /// First address.
+        address: u64,
+        /// So many bytes.
+        bytes: u64,
+        /// What is there, in prose.
+        nearest: &'a str,
+    },
+    /// The program, or the context that it used, ends without having freed memory.
+    Leak {
+        /// What it is, such as "memory from `cuMemAlloc`".
+        what: &'a str,
+        /// First address; 0 for what has none.
+        address: u64,
+        /// So many bytes.
+        bytes: u64,
+    },
+}
+
 /// The kind of a host access to device memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostAccessKind {
@@ -244,7 +282,7 @@ pub enum HostAccessKind {
     Write,
     /// Reads: the values leave the device.
     Read,
-    /// Copies to other device memory. The write of the copy is reported separately.
+    /// Copies to other device memory.
     Copy {
         /// The destination.
         to: u64,
@@ -261,4 +299,6 @@ pub struct HostAccess<'a> {
     pub kind: HostAccessKind,
     /// Name of the allocation, for reads.
     pub name: Option<&'a str>,
+    /// Whether nothing else writes there that observers are not told of ([`Memory::is_exclusive`]); for a copy, where it goes.
+    pub exclusive: bool,
 }

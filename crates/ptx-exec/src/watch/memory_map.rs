@@ -16,4 +16,7 @@ pub trait MemoryMap: Send + Sync {
     fn allocation_at(&self, address: u64) -> Option<Range<u64>>;
     /// The state space of a generic address.
     fn space_of(&self, address: u64) -> Space;
+    /// Whether only kernels and calls of this process write at an address: it is not shared with the host,
+    /// other processes, or other addresses.
+    fn is_exclusive(&self, address: u64) -> bool;
 }

@@ -41,6 +41,18 @@ impl WarpFacts {
         [self.tid[0].0[lane], self.tid[1].0[lane], self.tid[2].0[lane]]
     }
 
+    /// As [`WarpFacts::generic`], for all lanes; `None` where they are generic addresses already.
+    #[inline]
+    pub(crate) fn generics(&self, space: ptx::isa::Space, addresses: &Lane<u64>) -> Option<Lane<u64>> {
+        let (origin, stride) = (self.generic(space, 0, 0), self.generic(space, 1, 0));
+        let stride = stride.wrapping_sub(origin);
+        if origin == 0 && stride == 0 {
+            return None;
+        }
+        let own = |lane: usize| origin.wrapping_add(stride.wrapping_mul(lane as u64));
+        Some(Lane(std::array::from_fn(|lane| addresses.0[lane].wrapping_add(own(lane)))))
+    }
+
     /// The generic address of an address in a state space, for a lane.
     pub fn generic(&self, space: ptx::isa::Space, lane: usize, address: u64) -> u64 {
         use ptx::isa::Space;
@@ -108,5 +120,11 @@ impl Site {
     /// Calls each observer.
     pub(crate) fn tell(&self, mut event: impl FnMut(&mut dyn Observer, &Self)) {
         self.watch.each(|observer| event(observer, self));
+    }
+
+    /// Tells the observers whose number is in a mask.
+    #[inline]
+    pub(crate) fn tell_some(&self, mask: u8, mut event: impl FnMut(&mut dyn Observer, &Self)) {
+        self.watch.some(mask, |observer| event(observer, self));
     }
 }

@@ -4,6 +4,7 @@
 //! bit.
 
 use super::*;
+use crate::shadow::Reader;
 
 impl Initcheck {
     /// An instruction reads memory: what is undefined there.
@@ -13,10 +14,30 @@ impl Initcheck {
         }
         let words = access.bytes.div_ceil(8).min(4);
         let mut loaded: Option<Loaded> = None;
+        let mut reader = self.shadow.reader();
+        let first = access.lanes.trailing_zeros() as usize % 32;
+        // Most loads are of defined memory; where all lanes load the same, one look is enough for that.
+        let all = |reader: &mut Reader<'_>, lane: usize| {
+            (0..words).all(|word| {
+                let bytes = (access.bytes - 8 * word).min(8);
+                reader.bits(access.generic.0[lane] + u64::from(8 * word), bytes) == 0
+            })
+        };
+        if access.same && all(&mut reader, first) {
+            return;
+        }
+        // Where lanes load from a small range, all of it is looked at once.
+        if access.lanes == LaneMask::MAX {
+            let (lowest, highest) =
+                access.generic.0.iter().fold((u64::MAX, 0), |(a, b), at| (a.min(*at), b.max(*at)));
+            if reader.is_defined(lowest, highest.saturating_add(u64::from(access.bytes))) {
+                return;
+            }
+        }
         for lane in lanes_of(access.lanes) {
             for word in 0..words {
                 let bytes = (access.bytes - 8 * word).min(8);
-                let bits = self.shadow.bits(access.generic.0[lane] + u64::from(8 * word), bytes);
+                let bits = reader.bits(access.generic.0[lane] + u64::from(8 * word), bytes);
                 if bits != 0 {
                     let loaded = loaded.get_or_insert_with(|| Loaded {
                         lanes: 0,
@@ -61,6 +82,9 @@ impl Initcheck {
     /// An instruction writes memory: what of it is undefined.
     pub(super) fn stores(&mut self, site: &Site, access: &Access<'_>, inst: &Inst) {
         let element = access.element.min(access.bytes).max(1);
+        if inst.op == Op::St && self.stores_defined(site, access, inst) {
+            return;
+        }
         let copied = if inst.op == Op::CpAsync { self.loaded.take() } else { None };
         for lane in lanes_of(access.lanes) {
             let address = access.generic.0[lane];
@@ -92,14 +116,62 @@ impl Initcheck {
                         }
                         bits
                     }
+                    (None, Op::Stmatrix) => {
+                        let (bits, origin) = self.row_stored(site, inst, lane, at as usize / 4);
+                        value = if bits != 0 { origin } else { value };
+                        bits
+                    }
                     (None, _) => 0,
                 };
+                let bits = if bits != 0 && !self.keeps(site, address) { 0 } else { bits };
                 any |= bits;
                 whole &= bits == width(8 * bytes);
                 self.shadow.set(address + u64::from(at), bytes, bits);
             }
             self.note_store(site, lane, (address, access.bytes), any, whole, value);
         }
+    }
+
+    /// A store of defined values: what it writes is defined. Whether it was one.
+    fn stores_defined(&mut self, site: &Site, access: &Access<'_>, inst: &Inst) -> bool {
+        let frame = self.frames.at(site);
+        let undefined = inst.srcs.iter().skip(1).any(|src| match src {
+            Src::Reg(reg) => frame.get(*reg).is_some_and(|known| known.lanes & access.lanes != 0),
+            _ => false,
+        });
+        let whole = access.chosen.count_ones() * access.element == access.bytes;
+        if undefined || !whole || !self.stored.is_empty() {
+            return false;
+        }
+        if self.shadow.is_empty() {
+            return true;
+        }
+        let bytes = u64::from(access.bytes);
+        // Lanes beside each other are one range.
+        let mut run = 0..0;
+        for lane in lanes_of(access.lanes) {
+            let address = access.generic.0[lane];
+            if address == run.end && !run.is_empty() {
+                run.end += bytes;
+            } else {
+                self.shadow.define_few(run);
+                run = address..address + bytes;
+            }
+        }
+        self.shadow.define_few(run);
+        true
+    }
+
+    /// `stmatrix`: the undefined bits of a word of the row that a lane gives the address of.
+    fn row_stored(&mut self, site: &Site, inst: &Inst, lane: usize, word: usize) -> (u64, u32) {
+        let Some(Src::Reg(reg)) = inst.srcs.get(1 + lane / 8) else { return (0, 0) };
+        let Some(known) = self.frames.at(site).get(*reg) else { return (0, 0) };
+        let (row, transposed) = (lane % 8, inst.mods.has(Word::Trans));
+        let element = |column: usize| {
+            let (line, place) = if transposed { (column, row) } else { (row, column) };
+            known.of(4 * line + place / 2) >> (16 * (place % 2)) & 0xffff
+        };
+        (element(2 * word) | element(2 * word + 1) << 16, known.origin)
     }
 
     fn note_store(
@@ -128,6 +200,9 @@ impl Initcheck {
     /// An atomic operation: the old value goes to the destination, the operands to memory.
     pub(super) fn atomic(&mut self, site: &Site, access: &Access<'_>, inst: &Inst) {
         self.loads(site, access);
+        if inst.dsts.is_empty() {
+            self.loaded = None;
+        }
         if !matches!(inst.op, Op::Atom | Op::Red) {
             return;
         }
@@ -146,6 +221,7 @@ impl Initcheck {
                     }
                 }
                 let bits = (if exchange { new } else { smeared(old | new) }) & width(8 * bytes);
+                let bits = if bits != 0 && !self.keeps(site, address) { 0 } else { bits };
                 if bits != 0 || old != 0 || exchange {
                     self.shadow.set(at, bytes, bits);
                 }

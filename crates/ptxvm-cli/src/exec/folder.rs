@@ -150,6 +150,11 @@ impl Folder {
         library.exists().then(|| if is_one_name { library.into() } else { PRELOAD.into() })
     }
 
+    /// The file in which processes write what tools find.
+    pub(crate) fn findings(&self) -> PathBuf {
+        self.path.join("findings")
+    }
+
     /// Where the tools are.
     pub(crate) fn bin(&self) -> PathBuf {
         self.path.join("bin")

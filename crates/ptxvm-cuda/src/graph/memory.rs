@@ -82,6 +82,11 @@ impl Memories {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether a program holds memory: a launch has allocated it, and it was not freed since.
+    pub(crate) fn is_held(&self, address: u64) -> bool {
+        self.table().by_address.get(&address).is_some_and(|known| known.is_held)
+    }
+
     fn find(&self, address: u64) -> Option<Arc<Reserved>> {
         self.table().by_address.get(&address)?.memory.upgrade()
     }
