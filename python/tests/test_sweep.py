@@ -194,3 +194,27 @@ def until(condition, seconds=60):
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.05)
+
+
+SCRIPT = '''
+import numpy as np
+import ptxvm
+
+kernel = ptxvm.Vm(cache=False).load("below.ptx")["below"]
+
+
+def main():
+    print(ptxvm.sweep(kernel, [(n, np.zeros(1, np.uint32)) for n in range(4)]).counts)
+
+
+{guard}main()
+'''
+
+
+@pytest.mark.parametrize("guard, status, said", [('if __name__ == "__main__":\n    ', 0, "{'ok': 4}"), ("", 1, 'a script calls `ptxvm.sweep` below `if __name__ == "__main__":`')])
+def test_scripts(tmp_path, guard, status, said):
+    (tmp_path / "below.ptx").write_text(GUARD)
+    (tmp_path / "script.py").write_text(SCRIPT.replace("{guard}", guard))
+    environment = {**os.environ, "PYTHONPATH": str(Path(ptxvm.__file__).parents[1])}
+    done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == status and said in done.stdout + done.stderr, done

@@ -73,6 +73,14 @@ impl<T: Element> Buffer<T> {
         self.address
     }
 
+    /// Tells the sanitizers that the host has written all of it by its address, which they do not see. Without sanitizers, nothing happens.
+    ///
+    /// # Errors
+    /// Of the caller, where the kernel has freed the memory.
+    pub fn mark_written(&self) -> Result<(), Error> {
+        Ok(self.device.memory.tell_written(self.address, (self.len * size_of::<T>()) as u64)?)
+    }
+
     /// Copies it to the host.
     ///
     /// # Errors

@@ -270,6 +270,17 @@ impl Vm {
         self.zeroed(Buffer::new(&self.device, name, bytes, len)?, bytes)
     }
 
+    /// `bytes` bytes in device memory that nothing has written: they read as zero, and initcheck reports that they are read. The name stands in
+    /// reports.
+    ///
+    /// # Errors
+    /// As [`Vm::buffer`].
+    pub fn named_unwritten(&self, name: &str, bytes: u64) -> Result<Buffer<u8>, Error> {
+        let len =
+            usize::try_from(bytes).map_err(|_| Error::caller("a buffer larger than the address space"))?;
+        Buffer::new(&self.device, name, bytes, len)
+    }
+
     /// Reports the zeros of a new buffer to observers, as a write of the host.
     fn zeroed<T: Element>(&self, buffer: Buffer<T>, bytes: u64) -> Result<Buffer<T>, Error> {
         if self.device.sanitizer.is_some() {

@@ -26,6 +26,16 @@ impl Memory {
         self.host_accesses(from, bytes, HostAccessKind::Copy { to });
     }
 
+    /// Tells observers that the host has written bytes of an allocation by their host address, which they cannot see.
+    ///
+    /// # Errors
+    /// Where the bytes do not lie in one allocation.
+    pub fn tell_written(&self, address: u64, bytes: u64) -> Result<(), MemoryError> {
+        self.inside(address, bytes, Access::ReadWrite)?;
+        self.host_accesses(address, bytes, HostAccessKind::Write);
+        Ok(())
+    }
+
     /// As [`Memory::read`], but not reported as a read by the host.
     ///
     /// # Errors
