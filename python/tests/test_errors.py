@@ -193,7 +193,9 @@ def test_the_command_line(tmp_path):
 def test_ctrl_c_stops_a_launch(tmp_path):
     script = textwrap.dedent(
         f"""
-        import ptxvm
+        import ptxvm, signal
+        # A shell starts what runs in the background with SIGINT ignored.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         launcher = ptxvm.Vm(cache=False).load({k.ENDLESS!r})["endless"][1, 32]
         print("ready", flush=True)
         try:
