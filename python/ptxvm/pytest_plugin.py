@@ -164,7 +164,7 @@ def _settle(item: pytest.Item, outcome: Any) -> None:
     status = driver.cuCtxSynchronize()
     found = _journal.news() if item.config.getoption("--ptxvm-tool") else []
     if found:
-        item.stash[_FOUND] = item.stash.get(_FOUND, []) + found
+        item.stash.setdefault(_FOUND, []).extend(found)
     if outcome.excinfo is not None:
         return
     # 3 and 4: before and after the driver's time. 201: no context.
@@ -205,7 +205,8 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     report = outcome.get_result()
     if not item.config.getoption("--ptxvm") or not report.failed:
         return
-    found: Dict[str, None] = dict.fromkeys(item.stash.get(_FOUND, []))
+    findings: List[str] = item.stash.setdefault(_FOUND, [])
+    found: Dict[str, None] = dict.fromkeys(findings)
     # The driver prints a finding when it is found first; the journal has it with its count.
     heads = {text.splitlines()[0] for text in found}
     sections = []
