@@ -73,7 +73,8 @@ impl<T: Element> Buffer<T> {
         self.address
     }
 
-    /// Tells the sanitizers that the host has written all of it by its address, which they do not see. Without sanitizers, nothing happens.
+    /// Reports to the sanitizers that the host has written the whole buffer by its address, which they do not see. Does nothing without
+    /// sanitizers.
     ///
     /// # Errors
     /// Of the caller, where the kernel has freed the memory.

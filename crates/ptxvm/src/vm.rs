@@ -270,8 +270,8 @@ impl Vm {
         self.zeroed(Buffer::new(&self.device, name, bytes, len)?, bytes)
     }
 
-    /// `bytes` bytes in device memory that nothing has written: they read as zero, and initcheck reports that they are read. The name stands in
-    /// reports.
+    /// `bytes` uninitialised bytes in device memory, with a name for reports. They read as zero, and initcheck reports a kernel that reads them
+    /// before they are written.
     ///
     /// # Errors
     /// As [`Vm::buffer`].

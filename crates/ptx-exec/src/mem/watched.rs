@@ -26,7 +26,7 @@ impl Memory {
         self.host_accesses(from, bytes, HostAccessKind::Copy { to });
     }
 
-    /// Tells observers that the host has written bytes of an allocation by their host address, which they cannot see.
+    /// Reports a write by the host that observers do not see, because it used the host address of the bytes.
     ///
     /// # Errors
     /// Where the bytes do not lie in one allocation.
