@@ -39,8 +39,9 @@ from .kernels import Kernel, Launcher, Parameter, Resources
 from .modules import Module
 from .notebook import Html, highlight
 from .report import Report
+from .sanitizers import Finding, FindingsError, OtherAccess, Sanitizer, sanitize
 from .streams import Event, Pending, Stream
-from .sweeps import Case, Result, Sweep, sweep
+from .sweeps import Case, Result, Sweep, cases, sweep
 from .textures import Sampler, Surface, Texels, Texture
 from .tools import Form, check, codes, explain, format, isa
 from .vm import Vm
@@ -52,12 +53,15 @@ __all__ = [
     "Diagnostic",
     "Error",
     "Event",
+    "Finding",
+    "FindingsError",
     "Form",
     "Html",
     "Kernel",
     "Launcher",
     "MachineError",
     "Module",
+    "OtherAccess",
     "Parameter",
     "Pending",
     "RejectedError",
@@ -65,6 +69,7 @@ __all__ = [
     "Resources",
     "Result",
     "Sampler",
+    "Sanitizer",
     "Stream",
     "Surface",
     "Sweep",
@@ -74,11 +79,13 @@ __all__ = [
     "UsageError",
     "Vm",
     "__version__",
+    "cases",
     "check",
     "codes",
     "explain",
     "format",
     "highlight",
     "isa",
+    "sanitize",
     "sweep",
 ]

@@ -29,6 +29,8 @@ class Memory(Protocol):
     @property
     def bytes(self) -> int: ...
 
+    def mark_written(self) -> None: ...
+
 
 class DeviceArray:
     """An array in memory of a device; :meth:`ptxvm.Vm.array` makes it.
@@ -81,6 +83,9 @@ class DeviceArray:
 
     @property
     def __array_interface__(self) -> Dict[str, Any]:
+        # The view may be written to, which the sanitizers do not see.
+        if self._vm.tools:
+            self._memory.mark_written()
         return {
             "version": 3,
             "shape": self.shape,

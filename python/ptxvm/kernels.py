@@ -15,10 +15,12 @@ from .arrays import DeviceArray, plain
 from .errors import ArgumentError, UsageError
 from .notebook import progress_bar
 from .report import Report
+from .sanitizers import active
 from .streams import Pending, Stream
 
 if TYPE_CHECKING:
     from .modules import Module
+    from .vm import Vm
 
 __all__ = ["Kernel", "Launcher", "Parameter", "Resources"]
 
@@ -177,6 +179,21 @@ class Kernel:
         declared._declared = tuple(_Declared.read(text) for text in types)
         return declared
 
+    def on(self, vm: "Vm") -> "Kernel":
+        """The same kernel on another device, into which its module is loaded anew.
+
+        >>> import ptxvm
+        >>> text = ".version 6.4\\n.target sm_70\\n.address_size 64\\n.visible .entry k() { ret; }"
+        >>> kernel = ptxvm.Vm().load(text)["k"]
+        >>> with ptxvm.sanitize("racecheck") as found:
+        ...     report = kernel.on(ptxvm.Vm())[1, 32]()
+        >>> len(found)
+        0
+        """
+        kernel = vm._load(self._module._texts, **self._module._options)[self.name]
+        kernel._declared = self._declared
+        return kernel
+
     def listing(self, block: Extent = 32, what: str = "asm") -> str:
         """The native code for CTAs of that shape: ``"asm"`` of this machine, or ``"llvm"``.
 
@@ -257,6 +274,7 @@ class Launcher:
 
     def __call__(self, *arguments: Any) -> Any:
         """Launches the kernel: gives its :class:`Report`, or where there is a stream a :class:`Pending`."""
+        self._check_watched()
         packed = Packed(self.kernel, arguments)
         settings = self._settings(packed)
         native = self.kernel._native
@@ -267,6 +285,16 @@ class Launcher:
             fields = native.launch(self.kernel.module.vm._native, settings, progress)
         packed.copy_back()
         return Report._of(fields)
+
+    def _check_watched(self) -> None:
+        """In a block of `sanitize`, a launch that the sanitizers would not see is an error."""
+        vm, block = self.kernel.module.vm, active()
+        if block is None or vm.tools or vm._chose_tools:
+            return
+        raise UsageError(
+            f"`{self.kernel.name}` is on a device that was made before the block of `ptxvm.sanitize`, which does not watch it;"
+            " `kernel.on(ptxvm.Vm())` in the block is the same kernel on a new device"
+        )
 
     def _settings(self, packed: "Packed") -> Dict[str, Any]:
         return {
@@ -367,7 +395,7 @@ class Packed:
         if known is None:
             order = "C" if array.flags.c_contiguous else "F"
             vm = self.kernel.module.vm
-            memory = vm._native.alloc(where, max(array.nbytes, 1))
+            memory = vm._native.alloc(where, max(array.nbytes, 1), True)
             flat = array if order == "C" else array.T
             copy = DeviceArray(vm, memory, flat.shape, array.dtype)
             copy.numpy()[...] = flat

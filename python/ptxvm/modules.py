@@ -137,3 +137,6 @@ class _Placed:
         self._module = module
         self.address = address
         self.bytes = size
+
+    def mark_written(self) -> None:
+        """Variables have values from the start."""

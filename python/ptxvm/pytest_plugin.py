@@ -2,16 +2,18 @@
 
 A process searches for a CUDA driver when it loads its libraries, so pytest restarts itself under ``ptxvm exec`` before it collects tests.
 Workers of pytest-xdist are child processes of that process. Each test begins with a working context: the driver recovers after a trap, and an
-unexpected trap is an error of the test that launched the kernel.
+unexpected trap is an error of the test that launched the kernel. With ``--ptxvm-tool``, a test fails if a sanitizer
+finds something in it: the driver appends findings to the journal of ``ptxvm exec``, and the plugin reads the journal at the end of each test.
 """
 
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import re
 import sys
-from typing import Any, Dict, Generator, List, Optional
+from typing import Any, Dict, Generator, List, Optional, Tuple
 
 import pytest
 
@@ -20,8 +22,14 @@ from .__main__ import program
 #: Set in a pytest that runs under ``ptxvm exec``, so that it does not start itself again.
 _STARTED = "PTXVM_PYTEST"
 
+#: The file to which processes under ``ptxvm exec --tool`` append findings.
+_JOURNAL = "PTXVM_FINDINGS"
+
 #: What of the captured standard error is a report of ptxvm: a line that begins so, and the indented lines below.
-_REPORT = re.compile(r"^(?:ptxvm: |trap: |(?:error|warning)\[P\d+\]).*\n(?:(?: +|\d+ +\|).*\n)*", re.MULTILINE)
+_REPORT = re.compile(
+    r"^(?:ptxvm: |trap: |(?:error|warning)\[P\d+\]|(?:memcheck|racecheck|initcheck|synccheck): ).*\n(?:(?: +|\d+ +\|).*\n)*",
+    re.MULTILINE,
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -29,7 +37,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("ptxvm", "CUDA on the CPU")
     group.addoption("--ptxvm", action="store_true", help="run CUDA tests on the CPU, with ptxvm's driver and runtime")
     group.addoption("--ptxvm-sm", metavar="XX", help="compute capability of the device, such as 80 [default: 80]")
-    group.addoption("--ptxvm-tool", metavar="TOOL", help="run under a sanitizer: memcheck, racecheck, initcheck, synccheck")
+    group.addoption("--ptxvm-tool", metavar="TOOL", help="fail tests in which sanitizers find something: memcheck, racecheck, initcheck, synccheck, several with commas between them, or all")
     group.addoption("--ptxvm-devices", metavar="N", type=int, help="how many devices there are [default: 1]")
     group.addoption("--ptxvm-engine", choices=["auto", "interp", "jit"], help="which engine executes [default: auto]")
     group.addoption("--ptxvm-timeout", metavar="SECONDS", type=float, help="stop a kernel that runs longer")
@@ -45,6 +53,9 @@ def command(options: Any) -> List[str]:
             words += [f"--{option}", str(value)]
     if getattr(options, "ptxvm_host_pointers", False):
         words.append("--host-pointers")
+    if getattr(options, "ptxvm_tool", None) is not None:
+        # Tests fail in which something is found; what is found when the process ends gives the same status.
+        words += ["--error-exitcode", "1"]
     return [*words, "--"]
 
 
@@ -102,25 +113,89 @@ def _driver() -> Optional[ctypes.CDLL]:
         return None
 
 
-@pytest.hookimpl(hookwrapper=True, trylast=True)
-def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, Any, None]:
-    """Waits for kernels that a test has launched and not waited for: their traps are its own, and not those of the next test."""
-    outcome = yield
-    if not item.config.getoption("--ptxvm"):
-        return
+class _Journal:
+    """What the sanitizers find in this process, test by test."""
+
+    def __init__(self) -> None:
+        self._at = 0
+        self._rest = b""
+        #: How often each finding had happened, by the process that the driver counts and its number there.
+        self._counts: Dict[Tuple[str, int], int] = {}
+
+    def news(self) -> List[str]:
+        """The text of each finding that is new, or has happened again, since the last call."""
+        path = os.environ.get(_JOURNAL)
+        if not path:
+            return []
+        try:
+            with open(path, "rb") as file:
+                file.seek(self._at)
+                lines = (self._rest + file.read()).split(b"\n")
+                self._at = file.tell()
+        except FileNotFoundError:
+            # Nothing was found yet.
+            return []
+        # Another process may be in the middle of a line.
+        self._rest = lines.pop()
+        found: Dict[Tuple[str, int], Tuple[int, str]] = {}
+        for line in lines:
+            try:
+                kind, process, number, _, count, _, _, _, text = json.loads(line)
+            except ValueError:
+                # A line of another kind.
+                continue
+            if kind == "finding" and process.split("-")[0] == str(os.getpid()):
+                found[process, number] = (count, text)
+        told = [text.rstrip() for place, (count, text) in found.items() if count > self._counts.get(place, 0)]
+        self._counts.update({place: count for place, (count, _) in found.items()})
+        return told
+
+
+_journal = _Journal()
+_FOUND = pytest.StashKey[List[str]]()
+
+
+def _settle(item: pytest.Item, outcome: Any) -> None:
+    """Waits for kernels that a test has launched and not waited for: their traps, and what sanitizers find in them, are its own and not those of
+    the next test. A test that has failed already keeps its error."""
     driver = _driver()
     if driver is None:
         return
     status = driver.cuCtxSynchronize()
-    # 3 and 4: before and after the driver's time. 201: no context.
-    if status in (0, 3, 4, 201) or outcome.excinfo is not None:
+    found = _journal.news() if item.config.getoption("--ptxvm-tool") else []
+    if found:
+        item.stash.setdefault(_FOUND, []).extend(found)
+    if outcome.excinfo is not None:
         return
-    name = ctypes.c_char_p()
-    driver.cuGetErrorName(status, ctypes.byref(name))
-    word = (name.value or str(status).encode()).decode()
-    outcome.force_exception(
-        pytest.fail.Exception(f"a kernel that this test launched, and did not wait for, ended with {word}", pytrace=False)
-    )
+    # 3 and 4: before and after the driver's time. 201: no context.
+    if status not in (0, 3, 4, 201):
+        name = ctypes.c_char_p()
+        driver.cuGetErrorName(status, ctypes.byref(name))
+        word = (name.value or str(status).encode()).decode()
+        why = f"a kernel that this test launched, and did not wait for, ended with {word}"
+    elif found:
+        first = ": ".join(found[0].splitlines()[0].split(": ")[:2])
+        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+        why = f"found by {first}{more} (see the ptxvm report)"
+    else:
+        return
+    outcome.force_exception(pytest.fail.Exception(why, pytrace=False))
+
+
+@pytest.hookimpl(hookwrapper=True, trylast=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, None]:
+    """Fails a test in which sanitizers found something."""
+    outcome = yield
+    if item.config.getoption("--ptxvm") and item.config.getoption("--ptxvm-tool"):
+        _settle(item, outcome)
+
+
+@pytest.hookimpl(hookwrapper=True, trylast=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, Any, None]:
+    """Waits for what a test, or a fixture at its end, has launched."""
+    outcome = yield
+    if item.config.getoption("--ptxvm"):
+        _settle(item, outcome)
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -130,11 +205,15 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     report = outcome.get_result()
     if not item.config.getoption("--ptxvm") or not report.failed:
         return
-    found: Dict[str, None] = {}
+    findings: List[str] = item.stash.setdefault(_FOUND, [])
+    found: Dict[str, None] = dict.fromkeys(findings)
+    # The driver prints a finding when it is found first; the journal has it with its count.
+    heads = {text.splitlines()[0] for text in found}
     sections = []
     for title, text in report.sections:
         if title.startswith("Captured stderr"):
-            found.update(dict.fromkeys(match.group().rstrip() for match in _REPORT.finditer(text)))
+            reports = [match.group().rstrip() for match in _REPORT.finditer(text)]
+            found.update(dict.fromkeys(text for text in reports if text.splitlines()[0] not in heads))
             text = _REPORT.sub("", text)
         if text.strip():
             sections.append((title, text))

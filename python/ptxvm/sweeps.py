@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import os
 import pickle
@@ -12,16 +13,19 @@ from collections import Counter
 from concurrent.futures import CancelledError, Executor, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass, field
-from multiprocessing import get_context
+from multiprocessing import current_process, get_context
 from queue import SimpleQueue
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
+from .arrays import DeviceArray
 from .errors import Error, MachineError, RejectedError, TrapError, UsageError
 from .kernels import Kernel
+from .sanitizers import Finding, OtherAccess, Tools, active, text_of, tool_list
+from .vm import Vm
 
-__all__ = ["Case", "Result", "Sweep", "sweep"]
+__all__ = ["Case", "Result", "Sweep", "cases", "sweep"]
 
 #: How often a case is given to a worker again that was lost with it.
 _RETRIES = 3
@@ -31,7 +35,7 @@ _WINDOW = 256
 
 @dataclass(frozen=True)
 class Case:
-    """A launch of a sweep: arguments, shape and options.
+    """A launch of a sweep: arguments, shape, tools and options.
 
     >>> import ptxvm
     >>> ptxvm.Case((1.5, 3), grid=4, block=64, seed=7).seed
@@ -44,6 +48,8 @@ class Case:
     block: Any = 1
     shared: int = 0
     seed: int = 0
+    #: Sanitizers that watch the launch, such as ``"racecheck"`` or ``"all"``.
+    tools: Optional[Tools] = None
     #: Other options of :class:`ptxvm.Launcher`, by name.
     options: Mapping[str, Any] = field(default_factory=dict)
     #: Whatever the caller wants to find again in the result.
@@ -58,7 +64,8 @@ class Result:
     index: int
     #: A digest of the kernel and the case.
     key: str
-    #: ``ok``, ``wrong`` (the check said so), ``trap``, ``rejected``, ``error`` (of the caller), or ``lost`` (its workers were).
+    #: ``ok``, ``wrong`` (the check said so), ``trap``, ``findings`` (of the tools), ``rejected``, ``error`` (of the caller), or ``lost`` (its workers
+    #: were).
     status: str
     label: Optional[str] = None
     #: The report of what went wrong.
@@ -73,6 +80,8 @@ class Result:
     arrays: Optional[Tuple[Any, ...]] = None
     #: Digests of these arrays.
     digests: Tuple[str, ...] = ()
+    #: What the tools found.
+    findings: Tuple[Finding, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -131,6 +140,27 @@ class Sweep(Sequence[Result]):
         return table_html("sweep", {**self.counts, **rows})
 
 
+def cases(
+    arguments: Iterable[Sequence[Any]] = ((),),
+    *,
+    grid: Iterable[Any] = (1,),
+    block: Iterable[Any] = (1,),
+    shared: Iterable[int] = (0,),
+    seed: Iterable[int] = (0,),
+    tools: Iterable[Optional[Tools]] = (None,),
+    options: Iterable[Mapping[str, Any]] = ({},),
+) -> List[Case]:
+    """Every combination of these lists as a :class:`Case`: arguments, shapes, seeds, tools. What stands first changes slowest.
+
+    >>> import ptxvm
+    >>> found = ptxvm.cases([(1,), (2,)], block=[32, (8, 8)], seed=range(3), tools=[None, "racecheck"])
+    >>> len(found), found[0].block, found[-1].block, found[-1].tools
+    (24, 32, (8, 8), 'racecheck')
+    """
+    product = itertools.product(arguments, grid, block, shared, seed, tools, options)
+    return [Case(tuple(a), g, b, sh, s, t, dict(o)) for a, g, b, sh, s, t, o in product]
+
+
 def sweep(
     kernel: Kernel,
     cases: Iterable[Union[Case, Mapping[str, Any], Sequence[Any]]],
@@ -143,7 +173,7 @@ def sweep(
 ) -> Sweep:
     """Launches a kernel in many cases and gives a result for each.
 
-    :param cases: each a :class:`Case`, a mapping with its fields, or the arguments alone.
+    :param cases: each a :class:`Case`, a mapping with its fields, or the arguments alone; :func:`ptxvm.cases` makes all combinations of lists.
     :param executor: any executor of ``concurrent.futures`` (mpi4py's pool is one), a client of Dask, or a pool with ``apply_async`` (of
         ``multiprocessing`` or Ray); by default processes on all cores of this machine. Cases of workers that are lost are given to others.
     :param check: called in the worker with the case and the arrays after the launch; a result is ``wrong`` where it returns false or an
@@ -161,7 +191,16 @@ def sweep(
     ...     ptxvm.sweep(kernel, [(n,) for n in range(10)], pool).counts
     {'ok': 10}
     """
+    if active() is not None:
+        raise UsageError("a sweep runs in processes that a block of `ptxvm.sanitize` does not watch; give its cases `tools`")
     listed = [_case(case) for case in cases]
+    for index, case in enumerate(listed):
+        for argument in case.arguments:
+            if isinstance(argument, DeviceArray) or hasattr(argument, "_object"):
+                raise UsageError(
+                    f"case {index} has an argument in the memory of a device, which other processes do not have: {argument!r}; expected arrays of"
+                    " numpy and numbers"
+                )
     keys = _keys(kernel, listed)
     found, failed = _known(results, keys)
     order = [i for i in range(len(listed)) if keys[i] in failed]
@@ -204,22 +243,38 @@ _loaded: Dict[bytes, Kernel] = {}
 _loading = threading.Lock()
 
 
+def _kernel(job: _Job, case: Case) -> Kernel:
+    """The kernel of a job in this process; where tools watch, on a device of its own, which has found nothing yet."""
+    with _loading:
+        kernel = _loaded.get(job.kernel)
+        if kernel is None:
+            if len(_loaded) >= 16:
+                _loaded.clear()
+            kernel = _loaded[job.kernel] = pickle.loads(job.kernel)
+    return kernel.on(Vm(tools=case.tools)) if tool_list(case.tools) else kernel
+
+
 def _launch(job: _Job, case: Case) -> Dict[str, Any]:
     """Launches one case, in a worker; never raises what the case does wrong."""
+    findings: Tuple[Finding, ...] = ()
     try:
-        with _loading:
-            kernel = _loaded.get(job.kernel)
-            if kernel is None:
-                if len(_loaded) >= 16:
-                    _loaded.clear()
-                kernel = _loaded[job.kernel] = pickle.loads(job.kernel)
+        kernel = _kernel(job, case)
         arguments = tuple(a.copy() if isinstance(a, np.ndarray) else a for a in case.arguments)
         launcher = kernel[case.grid, case.block, None, case.shared].with_options(
             progress=False, **{"seed": case.seed, **case.options}
         )
-        report = launcher(*arguments)
+        try:
+            report = launcher(*arguments)
+        finally:
+            if kernel.module.vm.tools:
+                kernel.module.vm.find_leaks()
+                findings = kernel.module.vm.findings
     except TrapError as error:
-        return {"status": "trap", "error": str(error), "kind": error.kind, "output": error.report.output}
+        fields = {"error": str(error), "kind": error.kind, "output": error.report.output, "findings": findings}
+        if findings and error.kind == "cancelled":
+            # The tools had found as much as they record, and stopped the launch.
+            return {**fields, "status": "findings", "error": text_of(findings), "kind": findings[0].kind}
+        return {**fields, "status": "trap"}
     except RejectedError as error:
         return {"status": "rejected", "error": str(error)}
     except (MachineError, MemoryError) as error:
@@ -234,7 +289,10 @@ def _launch(job: _Job, case: Case) -> Dict[str, Any]:
         "output": report.output,
         "arrays": arrays if job.keep_arrays else None,
         "digests": tuple(hashlib.sha256(np.ascontiguousarray(a).tobytes()).hexdigest()[:16] for a in arrays),
+        "findings": findings,
     }
+    if findings:
+        return {**outcome, "status": "findings", "error": text_of(findings), "kind": findings[0].kind}
     if job.check is not None:
         try:
             right = job.check(case, arrays)
@@ -251,7 +309,7 @@ def _run(job: _Job, todo: Sequence[Tuple[int, Case]], executor: Any) -> Iterator
     """Gives each case to the executor, and again where its worker was lost; yields the outcomes as they come, one for each case."""
     if executor is None:
         make: Callable[[], Any] = lambda: ProcessPoolExecutor(mp_context=get_context("spawn"))
-        pool, own = make(), True
+        pool, own = _started(make()), True
     else:
         make, pool, own = (lambda: executor), _adapted(executor), False
     outcomes: "SimpleQueue[Tuple[int, Any]]" = SimpleQueue()
@@ -322,6 +380,25 @@ def _run(job: _Job, todo: Sequence[Tuple[int, Case]], executor: Any) -> Iterator
             pool.shutdown(wait=False)
 
 
+#: What a script must do whose worker processes import it.
+_GUARD = "a script calls `ptxvm.sweep` below `if __name__ == \"__main__\":`, because each worker process imports it, or passes an executor"
+
+
+def _nothing() -> None:
+    """The first task of a pool."""
+
+
+def _started(pool: ProcessPoolExecutor) -> ProcessPoolExecutor:
+    """A pool of processes that have been seen to start: otherwise every case would be lost, one after another."""
+    if getattr(current_process(), "_inheriting", False):
+        raise UsageError(_GUARD)
+    try:
+        pool.submit(_nothing).result()
+    except (BrokenProcessPool, RuntimeError):
+        raise UsageError(f"the worker processes do not start; {_GUARD}") from None
+    return pool
+
+
 def _is_loss(error: BaseException) -> bool:
     """Whether the worker is at fault, and another may do better: not a case that cannot be sent there."""
     return not isinstance(error, (pickle.PicklingError, AttributeError, TypeError, ImportError, CancelledError))
@@ -360,8 +437,6 @@ def _case(given: Any) -> Case:
     if isinstance(given, Mapping):
         known = set(Case.__dataclass_fields__)
         for name in given:
-            if name == "tool":
-                raise UsageError("`sweep` has no tools yet")
             if name not in known:
                 raise UsageError(f"a case has no field `{name}`; it has {', '.join(sorted(known))}")
         return Case(**{**given, "arguments": tuple(given.get("arguments", ()))})
@@ -383,7 +458,7 @@ def _keys(kernel: Kernel, cases: Sequence[Case]) -> List[str]:
             else:
                 digest.update(f"{type(argument).__name__} {argument!r} ".encode())
         options = sorted(case.options.items())
-        digest.update(repr((case.grid, case.block, case.shared, case.seed, options, case.label)).encode())
+        digest.update(repr((case.grid, case.block, case.shared, case.seed, tool_list(case.tools), options, case.label)).encode())
         key = digest.hexdigest()[:32]
         seen[key] += 1
         keys.append(key if seen[key] == 1 else f"{key}-{seen[key]}")
@@ -412,12 +487,23 @@ def _known(path: Union[None, str, "os.PathLike[str]"], keys: Sequence[str]) -> T
                 fields.pop("time", None)
                 key = fields["key"]
                 if key in places:
-                    fields.update(index=places[key], digests=tuple(fields["digests"]))
+                    findings = tuple(_finding(finding) for finding in fields.get("findings", ()))
+                    fields.update(index=places[key], digests=tuple(fields["digests"]), findings=findings)
                     found[key] = Result(**fields)
             except (ValueError, TypeError, KeyError):
                 continue
     failed = {key: result for key, result in found.items() if not result.ok}
     return {key: result for key, result in found.items() if result.ok}, failed
+
+
+def _finding(fields: Dict[str, Any]) -> Finding:
+    """A finding of its fields in a file of results, where tuples are lists."""
+    other = fields["other"]
+    return Finding(**{**_tupled(fields), "other": None if other is None else OtherAccess(**_tupled(other))})
+
+
+def _tupled(fields: Mapping[str, Any]) -> Dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
 
 
 def _teller(progress: Any, total: int) -> Callable[[Optional[int]], None]:

@@ -13,6 +13,7 @@ from . import _native
 from .arrays import DeviceArray, Shape, extents, plain
 from .errors import Diagnostic, UsageError
 from .modules import Module
+from .sanitizers import Finding, Tools, active, findings_of, tool_list
 from .streams import Stream
 
 __all__ = ["Vm"]
@@ -26,6 +27,9 @@ class Vm:
     :param cpu: what native code is made for: ``"avx512"``, ``"avx2"`` or ``"baseline"``; by default the best that this machine has.
     :param cache: a folder in which native code is kept for later processes; ``True`` for the user's, ``False`` for none.
     :param address_bits: 64, or 32 for modules of ``.address_size 32``.
+    :param tools: sanitizers that watch all launches of this device, such as ``"racecheck"`` or ``"all"``; by default those of the block of
+        :func:`ptxvm.sanitize`, and outside of one none. ``()`` for none.
+    :param max_findings: how many different findings they record; then launches are stopped.
 
     >>> import ptxvm
     >>> vm = ptxvm.Vm()
@@ -39,9 +43,21 @@ class Vm:
         cpu: Optional[str] = None,
         cache: Union[bool, str, "os.PathLike[str]"] = True,
         address_bits: int = 64,
+        tools: Optional[Tools] = None,
+        max_findings: Optional[int] = None,
     ) -> None:
         folder = None if cache is False else "" if cache is True else os.fspath(cache)
-        self._native = _native.Device(cpu, folder, address_bits)
+        block = active() if tools is None else None
+        if block is not None:
+            max_findings = block.max_findings if max_findings is None else max_findings
+        #: The sanitizers that watch its launches, by name.
+        self.tools: Tuple[str, ...] = block.tools if block is not None else tool_list(tools)
+        self._chose_tools = tools is not None
+        if max_findings is not None and (isinstance(max_findings, bool) or not isinstance(max_findings, int) or max_findings < 1):
+            raise UsageError(f"`max_findings` is a number from 1; found {max_findings!r}")
+        self._native = _native.Device(cpu, folder, address_bits, ",".join(self.tools) or None, max_findings)
+        if block is not None:
+            block._made(self._native)
 
     def load(
         self, source: Text, *, name: Optional[str] = None, gpu_name: Optional[str] = None, strict: bool = False
@@ -97,13 +113,25 @@ class Vm:
         >>> ptxvm.Vm().zeros(3, "int8").numpy().tolist()
         [0, 0, 0]
         """
+        return self._allocated(shape, dtype, name, True)
+
+    def empty(self, shape: Shape, dtype: npt.DTypeLike = "float64", *, name: str = "array") -> DeviceArray:
+        """Device memory for an array that a kernel is to fill. It reads as zeros; initcheck reports kernels that read it before anything wrote to it.
+
+        >>> import ptxvm
+        >>> ptxvm.Vm().empty((2, 2), "int32").nbytes
+        16
+        """
+        return self._allocated(shape, dtype, name, False)
+
+    def _allocated(self, shape: Shape, dtype: npt.DTypeLike, name: str, written: bool) -> DeviceArray:
         element, wanted = plain(dtype), extents(shape)
         size = element.itemsize
         for extent in wanted:
             size *= extent
         if size >= 2**47:
             raise UsageError(f"the shape {wanted} of {element} has {size} bytes, more than there are addresses")
-        return DeviceArray(self, self._native.alloc(name, max(size, 1)), wanted, element)
+        return DeviceArray(self, self._native.alloc(name, max(size, 1), written), wanted, element)
 
     def lend(self, array: npt.NDArray[Any], *, name: str = "lent array") -> DeviceArray:
         """Lets kernels access an array of numpy where it is, without a copy, as long as the result lives.
@@ -168,6 +196,24 @@ class Vm:
         >>> ptxvm.Vm().synchronize()
         """
         self._native.synchronize()
+
+    @property
+    def findings(self) -> Tuple[Finding, ...]:
+        """What the sanitizers have found so far, in the order in which it was found first.
+
+        >>> import ptxvm
+        >>> ptxvm.Vm(tools="all").findings
+        ()
+        """
+        return findings_of(self._native)
+
+    def find_leaks(self) -> None:
+        """Ends the program for the sanitizers: memory of the device's heap that kernels have not freed is found as a leak.
+
+        >>> import ptxvm
+        >>> ptxvm.Vm(tools="memcheck").find_leaks()
+        """
+        self._native.find_leaks()
 
     @property
     def memory_usage(self) -> Tuple[int, int]:

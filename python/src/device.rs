@@ -5,7 +5,10 @@
 use crate::errors::{diagnostics, raise, usage};
 use crate::launch::{Kernel, until};
 use crate::texture;
-use ptxvm::{AddressSize, Buffer, CheckOptions, CodeCache, Cpu, Options, Rejection, Sm, Vm};
+use ptxvm::{
+    AddressSize, Buffer, CheckOptions, CodeCache, Cpu, Finding, Options, Rejection, SanitizeOptions, Sm,
+    Tool, Vm,
+};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 use std::sync::Arc;
@@ -28,10 +31,18 @@ pub(crate) fn options(py: Python<'_>, gpu_name: Option<&str>, strict: bool) -> P
 
 #[pymethods]
 impl Device {
-    /// `cpu`: `avx512`, `avx2`, `baseline` or `None`; `cache`: a folder for native code, empty for the user's, `None` for none.
+    /// `cpu`: `avx512`, `avx2`, `baseline` or `None`; `cache`: a folder for native code, empty for the user's, `None` for none; `tools`: sanitizers
+    /// that watch all launches, as `ptxvm sanitize --tool` lists them.
     #[new]
-    #[pyo3(signature = (cpu, cache, address_bits))]
-    fn new(py: Python<'_>, cpu: Option<&str>, cache: Option<&str>, address_bits: u32) -> PyResult<Self> {
+    #[pyo3(signature = (cpu, cache, address_bits, tools, max_findings))]
+    fn new(
+        py: Python<'_>,
+        cpu: Option<&str>,
+        cache: Option<&str>,
+        address_bits: u32,
+        tools: Option<&str>,
+        max_findings: Option<usize>,
+    ) -> PyResult<Self> {
         let cpu = match cpu {
             None => None,
             Some("avx512") => Some(Cpu::Avx512),
@@ -54,7 +65,15 @@ impl Device {
             Some("") => CodeCache::from_environment(),
             Some(folder) => CodeCache::folder(folder),
         };
-        let vm = Vm::with(Options { addresses, cpu, cache, ..Options::default() });
+        let sanitize = match tools {
+            None => None,
+            Some(list) => {
+                let tools = Tool::parse_list(list).map_err(|said| usage(py, said))?;
+                let max_findings = max_findings.unwrap_or(SanitizeOptions::MAX_FINDINGS);
+                Some(SanitizeOptions { max_findings, ..SanitizeOptions::new(tools) })
+            }
+        };
+        let vm = Vm::with(Options { addresses, cpu, cache, sanitize, ..Options::default() });
         Ok(Self { vm: Arc::new(vm.map_err(|error| raise(py, error, None))?) })
     }
 
@@ -90,9 +109,38 @@ impl Device {
         ))
     }
 
-    /// Zeroed memory; `name` stands in reports of traps.
-    fn alloc(&self, py: Python<'_>, name: &str, bytes: u64) -> PyResult<Memory> {
-        let made = py.detach(|| self.vm.named_zeros(name, bytes));
+    /// What the sanitizers have found, each finding as a line of JSON and as people read it.
+    fn findings(&self) -> Vec<(String, String)> {
+        let found = self.vm.findings();
+        let one = |finding: &Finding| {
+            let (json, text) = (
+                ptxvm::findings_json(std::slice::from_ref(finding)),
+                ptxvm::findings_text(std::slice::from_ref(finding)),
+            );
+            // Behind the finding stands the summary.
+            let json = json.lines().next().unwrap_or_default().to_owned();
+            let text = text.split("\nERROR SUMMARY").next().unwrap_or_default().to_owned();
+            (json, text)
+        };
+        found.iter().map(one).collect()
+    }
+
+    /// Ends the program for the sanitizers: memory of the device's heap that was not freed is a leak from now on.
+    fn find_leaks(&self, py: Python<'_>) {
+        py.detach(|| self.vm.find_leaks());
+    }
+
+    /// Whether the sanitizers record no more findings.
+    fn findings_are_full(&self) -> bool {
+        self.vm.findings_are_full()
+    }
+
+    /// Memory; `name` stands in reports. It is zero, and for initcheck it has values only if `written`.
+    fn alloc(&self, py: Python<'_>, name: &str, bytes: u64, written: bool) -> PyResult<Memory> {
+        let made = py.detach(|| match written {
+            true => self.vm.named_zeros(name, bytes),
+            false => self.vm.named_unwritten(name, bytes),
+        });
         let buffer = made.map_err(|error| raise(py, error, None))?;
         Ok(Memory { address: buffer.address(), bytes, owner: Owner::Device(buffer) })
     }
@@ -163,10 +211,22 @@ pub(crate) struct Memory {
     pub(crate) owner: Owner,
 }
 
+#[pymethods]
+impl Memory {
+    /// Tells the sanitizers that the host writes to it by its address.
+    fn mark_written(&self) {
+        match &self.owner {
+            Owner::Device(buffer) => buffer.report_write(),
+            // Memory of the host has values already.
+            Owner::Lent { .. } => {}
+        }
+    }
+}
+
 /// Who owns memory.
 pub(crate) enum Owner {
     /// The device.
-    Device(#[allow(dead_code, reason = "frees the memory when it is dropped")] Buffer<u8>),
+    Device(Buffer<u8>),
     /// An object of Python, which has lent it.
     Lent {
         /// To this device.

@@ -50,3 +50,25 @@ def test_the_stub_has_what_the_extension_has():
     for name, methods in classes.items():
         found = {m for m in vars(getattr(_native, name)) if not m.startswith("__") and callable(vars(getattr(_native, name))[m]) or isinstance(vars(getattr(_native, name))[m], staticmethod)}
         assert methods - {"__init__"} == {m for m in found if not m.startswith("__")}, name
+
+
+def test_the_examples_of_the_guide(tmp_path, monkeypatch, capsys):
+    """Runs the blocks of `docs/python.md` in order."""
+    import os
+    import re
+    from pathlib import Path
+
+    page = os.environ.get("PTXVM_GUIDE")
+    page = Path(page) if page else Path(__file__).resolve().parents[2] / "docs/python.md"
+    if not page.is_file():
+        pytest.skip("docs/python.md is not here")
+    monkeypatch.chdir(tmp_path)
+    names, blocks = {}, re.findall(r"^```(\w+)(?: file=(\S+))?\n(.*?)^```$", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    for language, file, text in blocks:
+        if file:
+            (tmp_path / file).write_text(text)
+        elif language == "python":
+            exec(compile(text, str(page), "exec"), names)
+    said = capsys.readouterr().out
+    assert "expected an array of float32; found float64" in said and "illegal_address" in said and "ERROR SUMMARY: " in said
+    assert sum(language == "python" for language, _, _ in blocks) >= 8

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 
 import numpy as np
@@ -193,7 +194,9 @@ def test_the_command_line(tmp_path):
 def test_ctrl_c_stops_a_launch(tmp_path):
     script = textwrap.dedent(
         f"""
-        import ptxvm
+        import ptxvm, signal
+        # A shell starts what runs in the background with SIGINT ignored.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         launcher = ptxvm.Vm(cache=False).load({k.ENDLESS!r})["endless"][1, 32]
         print("ready", flush=True)
         try:
@@ -203,12 +206,13 @@ def test_ctrl_c_stops_a_launch(tmp_path):
         """
     )
     child = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
-    assert child.stdout.readline() == "ready\n"
-    import time
-
-    time.sleep(0.3)
-    child.send_signal(signal.SIGINT)
-    assert child.communicate(timeout=30)[0] == "stopped\n"
+    try:
+        assert child.stdout.readline() == "ready\n"
+        time.sleep(0.3)
+        child.send_signal(signal.SIGINT)
+        assert child.communicate(timeout=30)[0] == "stopped\n"
+    finally:
+        child.kill()
     assert child.returncode == 0
 
 

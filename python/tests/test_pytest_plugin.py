@@ -166,3 +166,81 @@ def test_a_function_cannot_start_again(tmp_path):
 def test_the_exit_status_and_arguments_go_through(tmp_path):
     status, said = run(tmp_path, "--ptxvm", "-k", "absent", text="def test_one():\n    pass\n")
     assert status == 5 and "1 deselected" in said
+
+
+def has_tools():
+    """Whether `ptxvm exec` has sanitizers."""
+    said = subprocess.run([sys.executable, "-m", "ptxvm", "exec", "--help"], capture_output=True, text=True).stdout
+    return "--tool" in said
+
+
+needs_tools = pytest.mark.skipif(not has_tools(), reason="`ptxvm exec` has no tools")
+
+#: Writes behind the end of an allocation of 128 bytes, in which 40 threads have no room.
+FINDINGS = """
+def beyond(driver):
+    data = ctypes.c_uint64()
+    driver.call("cuMemAlloc_v2", ctypes.byref(data), ctypes.c_size_t(128))
+    driver.call("cuMemsetD32_v2", data, 7, ctypes.c_size_t(32))
+    driver.launch(b"increment", 40, data)
+    return data
+
+def test_before(driver):
+    increment(driver)
+
+def test_finds(driver):
+    data = beyond(driver)
+    driver.call("cuCtxSynchronize")
+    driver.call("cuMemFree_v2", data)
+
+def test_after(driver):
+    increment(driver)
+
+def test_finds_again_and_does_not_wait(driver):
+    beyond(driver)
+
+@pytest.fixture
+def late(driver):
+    yield
+    beyond(driver)
+
+def test_fixture(late):
+    pass
+
+def test_last(driver):
+    increment(driver)
+"""
+
+
+@needs_tools
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "xdist"])
+def test_what_tools_find_fails_the_test_that_did_it(tmp_path, workers):
+    if workers:
+        pytest.importorskip("xdist")
+    status, said = run(tmp_path, "--ptxvm", "--ptxvm-tool", "memcheck", "-rA", *workers, text=FINDINGS)
+    assert status == 1, said
+    for name, outcome in [
+        ("test_before", "PASSED"),
+        ("test_finds", "FAILED"),
+        ("test_after", "PASSED"),
+        ("test_finds_again_and_does_not_wait", "FAILED"),
+        ("test_fixture", "ERROR"),
+        ("test_last", "PASSED"),
+    ]:
+        assert f"{outcome} test_suite.py::{name}" in said, said
+    assert "found by memcheck: out-of-bounds and 1 more (see the ptxvm report)" in said
+    section = said[said.index("ptxvm report") :]
+    assert "memcheck: out-of-bounds: " in section and "kernel:      increment" in section
+    # Both accesses of a thread that has no room are found.
+    assert "ld.global.u32 %v, [%p];" in section and "st.global.u32 [%p], %v;" in section
+
+
+@needs_tools
+def test_a_suite_without_findings_passes_under_tools(tmp_path):
+    status, said = run(tmp_path, "--ptxvm", "--ptxvm-tool", "racecheck,memcheck", text="def test_one(driver):\n    increment(driver)\n")
+    assert status == 0, said
+
+
+def test_tools_that_are_not_there_are_refused(tmp_path):
+    status, said = run(tmp_path, "--ptxvm", "--ptxvm-tool", "racechek", text="def test_one():\n    pass\n")
+    assert status == 2 and ("racechek" in said if has_tools() else "--tool" in said), said

@@ -194,3 +194,73 @@ def until(condition, seconds=60):
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.05)
+
+
+SCRIPT = '''
+import numpy as np
+import ptxvm
+
+kernel = ptxvm.Vm(cache=False).load("below.ptx")["below"]
+
+
+def main():
+    print(ptxvm.sweep(kernel, [(n, np.zeros(1, np.uint32)) for n in range(4)]).counts)
+
+
+{guard}main()
+'''
+
+
+@pytest.mark.parametrize("guard, status, said", [('if __name__ == "__main__":\n    ', 0, "{'ok': 4}"), ("", 1, 'a script calls `ptxvm.sweep` below `if __name__ == "__main__":`')])
+def test_scripts(tmp_path, guard, status, said):
+    (tmp_path / "below.ptx").write_text(GUARD)
+    (tmp_path / "script.py").write_text(SCRIPT.replace("{guard}", guard))
+    environment = {**os.environ, "PYTHONPATH": str(Path(ptxvm.__file__).parents[1])}
+    done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == status and said in done.stdout + done.stderr, done
+
+
+def squares(done):
+    """Checks the results of the cases of `cases(8)`, of which the last two trap."""
+    assert [r.status for r in done] == ["ok"] * 6 + ["trap"] * 2
+    assert [int(r.arrays[0][0]) for r in done if r.ok] == [0, 1, 4, 9, 16, 25]
+
+
+def test_a_pool_of_ray(kernel):
+    ray = pytest.importorskip("ray")
+    from ray.util.multiprocessing import Pool
+
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    try:
+        with Pool(2) as pool:
+            squares(ptxvm.sweep(kernel, cases(8), pool))
+    finally:
+        ray.shutdown()
+
+
+MPI = '''
+import sys
+import numpy as np
+import ptxvm
+from mpi4py.futures import MPIPoolExecutor
+
+if __name__ == "__main__":
+    kernel = ptxvm.Vm().load("below.ptx")["below"]
+    with MPIPoolExecutor() as pool:
+        done = ptxvm.sweep(kernel, [(n, np.zeros(1, np.uint32)) for n in range(8)], pool)
+    print(done.counts, [int(r.arrays[0][0]) for r in done if r.ok])
+'''
+
+
+def test_a_pool_of_mpi4py(tmp_path):
+    import shutil
+
+    pytest.importorskip("mpi4py")
+    mpiexec = shutil.which("mpiexec", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]))
+    if mpiexec is None:
+        pytest.skip("mpiexec is not installed")
+    (tmp_path / "below.ptx").write_text(GUARD)
+    (tmp_path / "script.py").write_text(MPI)
+    command = [mpiexec, "-n", "3", sys.executable, "-m", "mpi4py.futures", "script.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.stdout == "{'ok': 6, 'trap': 2} [0, 1, 4, 9, 16, 25]\n", done

@@ -142,6 +142,7 @@ const CLIENTS: &[Client] = &[
 const NUMBA: &[&str] = &[
     "numba-cuda==0.30.*",
     "numba==0.68.*",
+    "numpy<2.5",
     "cuda-bindings==12.9.*",
     "nvidia-cuda-nvcc-cu12==12.9.*",
     "nvidia-cuda-nvrtc-cu12==12.9.*",
@@ -152,6 +153,7 @@ const NUMBA: &[&str] = &[
 const NUMBA_WITH_LINKER: &[&str] = &[
     "numba-cuda==0.30.*",
     "numba==0.68.*",
+    "numpy<2.5",
     "cuda-bindings==12.9.*",
     "nvidia-cuda-nvcc-cu12==12.9.*",
     "nvidia-cuda-nvrtc-cu12==12.9.*",

@@ -338,6 +338,17 @@ impl Vm {
         self.zeroed(Buffer::new(&self.device, name, bytes, len)?, bytes)
     }
 
+    /// `bytes` uninitialised bytes in device memory, with a name for reports. They read as zero, and initcheck reports a kernel that reads them
+    /// before they are written.
+    ///
+    /// # Errors
+    /// As [`Vm::buffer`].
+    pub fn named_unwritten(&self, name: &str, bytes: u64) -> Result<Buffer<u8>, Error> {
+        let len =
+            usize::try_from(bytes).map_err(|_| Error::caller("a buffer larger than the address space"))?;
+        Buffer::new(&self.device, name, bytes, len)
+    }
+
     /// Reports the zeros of a new buffer to observers, as a write of the host.
     fn zeroed<T: Element>(&self, buffer: Buffer<T>, bytes: u64) -> Result<Buffer<T>, Error> {
         if self.device.sanitizer.is_some() || self.memory().has_fill() {

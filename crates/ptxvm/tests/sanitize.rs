@@ -158,3 +158,23 @@ fn a_vm_without_tools_finds_nothing_and_a_tool_refuses_native_code() {
         "{text}"
     );
 }
+
+#[test]
+fn memory_that_was_not_written_is_found_until_the_host_says_otherwise() {
+    let text = format!(
+        "{HEADER}{OPEN}ld.global.u32 %r2, [%d1];\nsetp.eq.u32 %p1, %r2, 0;\n@%p1 bra done;\nst.global.u32 [%d1+4], %r2;\n\
+         done:\nret;\n}}\n"
+    );
+    let vm = Vm::with(Options::tool(Tool::Initcheck)).expect("a device");
+    let kernel = vm.load("k.ptx", &text).expect("right").kernel("k").expect("there");
+    for (written, findings) in [(true, 0), (false, 1)] {
+        let out = vm.named_unwritten("out", 8).expect("memory");
+        if written {
+            out.report_write();
+        }
+        let launch = Launch::new([1; 3], [1; 3]).args(&kernel, &[Arg::buffer(&out)]).expect("they fit");
+        vm.launch(&kernel, &launch).expect("goes on behind the finding");
+        assert_eq!(vm.findings().len(), findings, "{:?}", vm.findings());
+        assert_eq!(out.read().expect("readable"), [0; 8]);
+    }
+}

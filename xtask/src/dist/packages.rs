@@ -74,6 +74,10 @@ pub(super) fn deb(tree: &Path) -> Result<(), String> {
     let papers = usr.join("share/doc/ptxvm");
     let mit = String::from_utf8_lossy(&read(&tree.join("share/doc/ptxvm/LICENSE-MIT"))?).into_owned();
     write(&papers.join("copyright"), copyright(&mit))?;
+    // Debian's zsh looks for completions of packages in a folder of its own.
+    let zsh = usr.join("share/zsh");
+    let (from, to) = (zsh.join("site-functions"), zsh.join("vendor-completions"));
+    std::fs::rename(&from, to).map_err(|error| failed(&from, &error))?;
     // Debian's manual pages are compressed.
     let pages = usr.join("share/man/man1");
     for page in super::read_dir(&pages).unwrap_or_default() {

@@ -72,7 +72,7 @@ took 120
 
 step "the wheel, with numba and pytest"
 python3 -m venv /tmp/venv
-/tmp/venv/bin/pip install --quiet /packages/ptxvm-*.whl 'numba-cuda[cu12]' pytest pytest-xdist
+/tmp/venv/bin/pip install --quiet /packages/ptxvm-*.whl 'numba-cuda[cu12]' 'numpy<2.5' pytest pytest-xdist
 cp -r /packages/tests /tmp/tests && cd /tmp/tests
 PTXVM_ENGINE=jit /tmp/venv/bin/pytest --ptxvm -p no:cacheprovider -q test_numba.py
 took 120

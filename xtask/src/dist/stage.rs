@@ -51,22 +51,12 @@ fn share(program: &Path, share: &Path) -> Result<(), String> {
     }
     write(&papers.join("THIRD-PARTY.md"), notices::notices()?)?;
     for (shell, place) in COMPLETIONS {
-        if let Some(text) = printed(program, &["completions", shell]) {
-            write(&share.join(place), text)?;
-        }
+        write(&share.join(place), output(Command::new(program).args(["completions", shell]))?)?;
     }
     // Writes a page for each command into a folder.
     let pages = share.join("man/man1");
     make(&pages)?;
-    if printed(program, &["man", "--out", &pages.to_string_lossy()]).is_none() {
-        std::fs::remove_dir_all(share.join("man")).map_err(|error| failed(&pages, &error))?;
-    }
-    Ok(())
-}
-
-/// The output of the program; `None` if it has no such command.
-fn printed(program: &Path, arguments: &[&str]) -> Option<String> {
-    output(Command::new(program).args(arguments)).ok()
+    run(Command::new(program).arg("man").arg("--out").arg(&pages))
 }
 
 /// Copies a program or library without its symbols.

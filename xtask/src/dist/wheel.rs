@@ -86,7 +86,7 @@ pub(crate) fn python(arguments: &[String]) -> Result<(), String> {
             "ptxvm",
         ])
         .args(theirs.iter().skip(1))
-        .env("PTXVM_FIXTURES", crate::root().join("tests/fixtures"))
+        .env("PTXVM_GUIDE", crate::root().join("docs/python.md"))
         .current_dir(&place))?;
     run(Command::new(&python).args(["-m", "mypy", "--strict", "--package", "ptxvm"]).current_dir(&place))
 }
