@@ -273,6 +273,12 @@ impl Finding {
 pub(crate) type Key = (Kind, String, String, Option<u32>, Option<u32>, Option<String>);
 
 impl Finding {
+    /// Whether what would order the accesses of this race would also order those of the other one, and not
+    /// the other way round.
+    pub(crate) fn needs_more_than(&self, other: &Self) -> bool {
+        self.missing == Some("barrier") && other.missing == Some("syncwarp")
+    }
+
     /// Findings with equal keys are one.
     pub(crate) fn key(&self) -> Key {
         let other = self.other.as_ref().and_then(|other| other.line);

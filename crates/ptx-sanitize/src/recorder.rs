@@ -61,13 +61,19 @@ impl Recorder {
         self.told.set(told).is_ok()
     }
 
-    /// Records a finding, or adds its count to the same one found before.
+    /// Records a finding, or adds its count to the same one found before. Where the later one needs more to be
+    /// mended than the earlier one, it takes its place: a barrier also orders the lanes of one warp, and
+    /// `bar.warp.sync` does not order different warps.
     pub fn record(&self, finding: Finding) {
         let mut list = self.list();
         let key = finding.key();
         if let Some(index) = list.known.get(&key).copied() {
             let same = &mut list.findings[index];
-            same.count = same.count.saturating_add(finding.count);
+            let count = same.count.saturating_add(finding.count);
+            if finding.needs_more_than(same) {
+                *same = finding;
+            }
+            same.count = count;
             list.changed.insert(index);
             return;
         }
@@ -125,6 +131,21 @@ impl Recorder {
 mod tests {
     use super::*;
     use crate::finding::Kind;
+
+    #[test]
+    fn races_between_warps_describe_those_within_a_warp() {
+        let recorder = Recorder::new(&Options::new([]));
+        let race = |missing, thread| Finding {
+            missing: Some(missing),
+            thread: [thread, 0, 0],
+            ..Finding::new(Kind::Race, "race")
+        };
+        for finding in [race("syncwarp", 0), race("barrier", 31), race("syncwarp", 32), race("barrier", 63)] {
+            recorder.record(finding);
+        }
+        let [finding] = &recorder.findings()[..] else { panic!("expected one finding") };
+        assert_eq!((finding.missing, finding.thread[0], finding.count), (Some("barrier"), 31, 4));
+    }
 
     fn at(line: u32) -> Finding {
         Finding { line: Some(line), ..Finding::new(Kind::OutOfBounds, "out of bounds") }
