@@ -12,7 +12,6 @@ use crate::handles::Handle;
 use crate::memory::Side;
 use crate::status::{Answer, Status};
 use crate::stream::{When, queue};
-use crate::tools;
 use ptxvm::{Array, ChannelOrder, ChannelType, Format, Geom, Shape};
 use std::ffi::{c_int, c_uint};
 use std::sync::Arc;
@@ -277,8 +276,8 @@ entries! { ENTRIES;
     /// Destroys an array.
     fn cuArrayDestroy(array: Handle) {
         let (driver, _) = current()?;
-        driver.arrays.remove(array).map(|_| tools::destroys_array(driver, array)).inspect_err(|_| {
-            tools::destroys_wrongly(driver, array);
+        driver.arrays.remove(array).map(|_| driver.destroys_array(array)).inspect_err(|_| {
+            driver.destroys_wrongly(array);
         })
     }
 
@@ -328,8 +327,8 @@ entries! { ENTRIES;
     /// Destroys a mipmapped array.
     fn cuMipmappedArrayDestroy(mipmap: Handle) {
         let (driver, _) = current()?;
-        driver.mipmaps.remove(mipmap).map(|_| tools::destroys_array(driver, mipmap)).inspect_err(|_| {
-            tools::destroys_wrongly(driver, mipmap);
+        driver.mipmaps.remove(mipmap).map(|_| driver.destroys_array(mipmap)).inspect_err(|_| {
+            driver.destroys_wrongly(mipmap);
         })
     }
 

@@ -4,6 +4,7 @@
 
 use crate::array::{CudaArray, Mipmap};
 use crate::context::{Context, Primary};
+use crate::environment::read;
 use crate::event::Event;
 use crate::function::Function;
 use crate::handles::{Handle, Handles};
@@ -16,7 +17,7 @@ use crate::stream::Queue;
 use crate::texref::Reference;
 use crate::texture::Objects;
 use crate::tools::{self, Tools};
-use ptxvm::{DeviceId, Engine, Error, ErrorKind, Launch, Vm};
+use ptxvm::{DeviceId, Engine, Error, ErrorKind, HostMistake, Launch, Vm};
 use std::collections::BTreeSet;
 use std::ffi::c_int;
 use std::ops::Range;
@@ -77,6 +78,104 @@ pub(crate) struct Driver {
     pub(crate) tools: Option<Tools>,
 }
 
+/// What sanitizers are told of calls. Without sanitizers nothing happens.
+impl Driver {
+    /// Prints what a launch has found, which has ended.
+    pub(crate) fn settle_findings(&self) {
+        if let Some(tools) = &self.tools {
+            tools.settle(&self.vm);
+        }
+    }
+
+    /// A call frees an address at which no allocation begins.
+    pub(crate) fn frees_wrongly(&self, address: u64) {
+        if self.tools.is_some() {
+            let (again, nearest) = (self.blocks.is_leaving(address), self.vm.nearest(address));
+            let mistake = HostMistake::Free { call: tools::call(), address, again, nearest: &nearest };
+            self.vm.report_mistake(&mistake);
+        }
+    }
+
+    /// A call copies or sets bytes that are not all in one allocation.
+    pub(crate) fn accesses_wrongly(&self, address: u64, bytes: usize) {
+        if self.tools.is_some() {
+            let (bytes, nearest) = (bytes as u64, self.vm.nearest(address));
+            let mistake = HostMistake::Access { call: tools::call(), address, bytes, nearest: &nearest };
+            self.vm.report_mistake(&mistake);
+        }
+    }
+
+    /// An array was destroyed.
+    pub(crate) fn destroys_array(&self, array: Handle) {
+        if let Some(tools) = &self.tools {
+            tools.destroyed(array);
+        }
+    }
+
+    /// A call destroys an array that does not exist.
+    pub(crate) fn destroys_wrongly(&self, array: Handle) {
+        if let Some(tools) = &self.tools {
+            let (address, again) = (array.0 as u64, tools.had(array));
+            let mistake = HostMistake::Free { call: tools::call(), address, again, nearest: "" };
+            self.vm.report_mistake(&mistake);
+        }
+    }
+
+    /// Reports what a context still has of the memory that the program allocated.
+    pub(crate) fn find_leaks(&self, context: &Arc<Context>) {
+        if self.tools.is_none() {
+            return;
+        }
+        for (address, block) in self.blocks.of(context) {
+            let what = match block.kind {
+                Kind::Device => "memory from `cuMemAlloc`",
+                Kind::Pool(_) => "memory from `cuMemAllocAsync`",
+                Kind::Graph if !self.memories.is_held(address) => continue,
+                Kind::Graph => "memory that a graph allocated",
+                Kind::Managed => "managed memory",
+                Kind::Pinned(_) => "host memory from `cuMemHostAlloc`",
+                // Memory that the program lends, or that others own, is not allocated here.
+                Kind::Registered(_) | Kind::Imported => continue,
+            };
+            self.lost(what, address, block.bytes);
+        }
+        let of_context = |of: &Arc<Context>| Arc::ptr_eq(of, context);
+        for (handle, array) in self.arrays.entries() {
+            if of_context(&array.context) && !array.is_level {
+                self.lost("an array", handle.0 as u64, array.bytes());
+            }
+        }
+        for (handle, mipmap) in self.mipmaps.entries() {
+            if of_context(&mipmap.context) {
+                self.lost("a mipmapped array", handle.0 as u64, mipmap.bytes());
+            }
+        }
+    }
+
+    /// Reports what the program has allocated and not freed, at the end of the process.
+    pub(crate) fn find_all_leaks(&self) {
+        for context in self.contexts.all() {
+            self.find_leaks(&context);
+        }
+        for (handle, made) in self.allocations.entries() {
+            self.lost("memory from `cuMemCreate`", handle.0 as u64, made.bytes());
+        }
+    }
+
+    fn lost(&self, what: &str, address: u64, bytes: u64) {
+        self.vm.report_mistake(&HostMistake::Leak { what, address, bytes });
+    }
+}
+
+/// Prints what a call has found, which ends.
+pub(crate) fn settle_call() {
+    if let Some(driver) = made()
+        && let Some(tools) = &driver.tools
+    {
+        tools.settle_idle(&driver.vm);
+    }
+}
+
 /// A device.
 pub(crate) struct Device {
     /// Its memory and modules.
@@ -114,24 +213,6 @@ impl Driver {
         let asks = |context: &Arc<Context>| context.device == viewer && context.peers().iter().any(is_of);
         if let (Ok(viewer), Ok(owner)) = (self.device(viewer), self.device(owner)) {
             owner.vm.let_reach(viewer.vm.number(), contexts.iter().any(asks));
-        }
-    }
-
-    /// Reports what a context still has of the memory that the program allocated.
-    pub(crate) fn find_leaks(&self, context: &Arc<Context>) {
-        for (address, block) in self.blocks.of(context) {
-            tools::leaks(self, address, block.bytes, block.kind);
-        }
-        let of_context = |of: &Arc<Context>| Arc::ptr_eq(of, context);
-        for (handle, array) in self.arrays.entries() {
-            if of_context(&array.context) && !array.is_level {
-                tools::lost(self, "an array", handle.0 as u64, array.bytes());
-            }
-        }
-        for (handle, mipmap) in self.mipmaps.entries() {
-            if of_context(&mipmap.context) {
-                tools::lost(self, "a mipmapped array", handle.0 as u64, mipmap.bytes());
-            }
         }
     }
 
@@ -233,16 +314,6 @@ impl Settings {
         launch.timeout = self.timeout;
         launch.seed = self.seed;
     }
-}
-
-/// The value of an environment variable. A value that cannot be parsed is reported and ignored.
-pub(crate) fn read<T>(name: &str, parse: impl Fn(&str) -> Option<T>) -> Option<T> {
-    let text = std::env::var(name).ok().filter(|text| !text.is_empty())?;
-    let value = parse(&text);
-    if value.is_none() {
-        crate::log::say(&format!("ptxvm: ignored `{name}={text}`: invalid value"));
-    }
-    value
 }
 
 /// `auto`, `interp` or `jit`.

@@ -62,7 +62,7 @@ pub(crate) fn enter(name: &'static str, body: impl FnOnce() -> Answer) -> Status
             Status::Unknown
         }
     };
-    crate::tools::called();
+    crate::driver::settle_call();
     health::answered(status);
     log::call(name, status);
     status

@@ -532,7 +532,7 @@ impl SharedOfBlock {
 #[cfg_attr(target_os = "linux", unsafe(link_section = ".fini_array"))]
 static AT_END: extern "C" fn() = {
     extern "C" fn ends() {
-        let _never_panics_into_c = std::panic::catch_unwind(crate::tools::ends);
+        let _never_panics_into_c = std::panic::catch_unwind(crate::process_ends);
     }
     ends
 };

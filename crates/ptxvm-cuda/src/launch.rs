@@ -217,7 +217,7 @@ pub(crate) fn run(
     launch: &Launch,
 ) -> Answer {
     let result = driver.vm.launch(&function.kernel, launch);
-    crate::tools::launched(driver);
+    driver.settle_findings();
     let report = match &result {
         Ok(report) => Some(report),
         Err(error) => match error.kind() {

@@ -20,6 +20,7 @@ mod copy;
 mod copy_box;
 mod driver;
 mod entry;
+mod environment;
 mod event;
 mod ffi;
 mod function;
@@ -57,4 +58,23 @@ mod user_object;
 /// opening the library.
 pub fn address(name: &str) -> usize {
     symbols::find(name).map_or(0, |entry| (entry.address)())
+}
+
+/// The process ends: sanitizers report what was not freed, and what they have found.
+fn process_ends() {
+    let mut ending = tools::Ending::default();
+    if let Some(driver) = driver::made()
+        && let Some(tools) = &driver.tools
+    {
+        let quiet = tools::waits_for_streams(&driver.vm);
+        ending.of(tools, &driver.vm, || {
+            if quiet {
+                driver.find_all_leaks();
+            }
+        });
+    }
+    if let Some((tools, vm)) = ptx_run::watched() {
+        ending.of(tools, vm, || {});
+    }
+    ending.summary();
 }

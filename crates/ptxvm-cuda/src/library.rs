@@ -14,7 +14,6 @@ use crate::ffi::{LibraryWork, Out, Pointer, WorkFunction, WorkRelease};
 use crate::handles::Handle;
 use crate::status::Status;
 use crate::stream::{When, queue};
-use crate::tools;
 use std::ffi::{c_int, c_uint};
 use std::sync::Arc;
 
@@ -63,7 +62,7 @@ extern "C" fn ptxvmReach(address: u64, bytes: u64, allocation: Out<[u64; 2]>) ->
         if of_host() {
             return Ok(());
         }
-        tools::accesses_wrongly(driver, address, usize::try_from(bytes).unwrap_or(usize::MAX));
+        driver.accesses_wrongly(address, usize::try_from(bytes).unwrap_or(usize::MAX));
         allocation.set(range.map_or([0; 2], |range| [range.start, range.end - range.start]))?;
         Err(Status::IllegalAddress)
     })

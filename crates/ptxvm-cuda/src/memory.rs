@@ -14,7 +14,6 @@ use crate::handles::Handle;
 use crate::log;
 use crate::pool::Location;
 use crate::status::{Answer, Status};
-use crate::tools;
 use ptxvm::{Access, DeviceId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{c_int, c_uint};
@@ -227,7 +226,7 @@ fn free(address: u64, may: impl Fn(Kind) -> bool) -> Answer {
     }
     // The allocation is removed before waiting, so that nothing else finds it meanwhile.
     let block = driver.blocks.take(address, may).inspect_err(|_| {
-        tools::frees_wrongly(driver, address, driver.blocks.is_leaving(address));
+        driver.frees_wrongly(address);
     })?;
     driver.vm.synchronize();
     if let Kind::Pool(pool) = block.kind
@@ -546,7 +545,7 @@ impl Side {
         let inside = bytes == 0
             || driver.vm.allocation_at(address).is_some_and(|range| bytes as u64 <= range.end - address);
         if !inside {
-            tools::accesses_wrongly(driver, address, bytes);
+            driver.accesses_wrongly(address, bytes);
             return Err(Status::InvalidValue);
         }
         if !driver.range.contains(&address) {
@@ -568,7 +567,7 @@ impl Side {
         }
         let host = HostBytes::new(start, bytes).inspect_err(|_| {
             if driver.range.contains(&start.address()) {
-                tools::accesses_wrongly(driver, start.address(), bytes);
+                driver.accesses_wrongly(start.address(), bytes);
             }
         })?;
         Ok(Side::Host(host))

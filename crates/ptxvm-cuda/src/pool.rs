@@ -230,7 +230,7 @@ entries! { ENTRIES;
         }
         let may = |kind| matches!(kind, Kind::Device | Kind::Pool(_) | Kind::Graph | Kind::Managed);
         let block = driver.blocks.take(address, may).inspect_err(|_| {
-            crate::tools::frees_wrongly(driver, address, driver.blocks.is_leaving(address));
+            driver.frees_wrongly(address);
         })?;
         driver.blocks.leaves(address, true);
         let freeing = Freeing { driver, address, block, done: AtomicBool::new(false) };

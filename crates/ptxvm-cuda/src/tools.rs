@@ -10,16 +10,15 @@
 //!
 //! Invariants: a forked child reports nothing of its parent. Nothing here fails, or lets a call of the program fail.
 
-use crate::driver::Driver;
+use crate::environment::read;
 use crate::handles::Handle;
 use crate::log;
-use crate::memory::Kind;
-use ptxvm::{Fill, HostMistake, Options, SanitizeOptions, Suppressions, Tool, Vm, journal};
+use ptxvm::{Fill, Options, SanitizeOptions, Suppressions, Tool, Vm, journal};
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// How long the end of a process waits for work of streams. Chosen: kernels of tests end sooner, and nobody waits longer for an endless one.
@@ -51,7 +50,7 @@ pub(crate) fn calls(name: &'static str) {
 }
 
 /// The call that the thread is in, by the name that programs use.
-fn call() -> &'static str {
+pub(crate) fn call() -> &'static str {
     let name = CALL.get();
     if name == "ptxvmReach" {
         return "a call of cuBLAS";
@@ -63,13 +62,13 @@ fn call() -> &'static str {
 
 /// Adds the sanitizers and the pattern of memory that the environment asks for.
 pub(crate) fn add_to(options: &mut Options) {
-    options.fill = crate::driver::read("PTXVM_FILL", |text| Fill::parse(text).ok());
-    let tools = crate::driver::read("PTXVM_TOOL", |text| Tool::parse_list(text).ok());
+    options.fill = read("PTXVM_FILL", |text| Fill::parse(text).ok());
+    let tools = read("PTXVM_TOOL", |text| Tool::parse_list(text).ok());
     let Some(tools) = tools.filter(|tools| !tools.is_empty()) else { return };
     let mut sanitize = SanitizeOptions::new(tools);
     // The program goes on when as many were found as are recorded.
     sanitize.stops = false;
-    let most = crate::driver::read("PTXVM_MAX_FINDINGS", |text| text.parse().ok().filter(|n| *n > 0));
+    let most = read("PTXVM_MAX_FINDINGS", |text| text.parse().ok().filter(|n| *n > 0));
     sanitize.max_findings = most.unwrap_or(sanitize.max_findings);
     if let Some(file) = path("PTXVM_SUPPRESSIONS") {
         match suppressions(&file) {
@@ -134,6 +133,70 @@ impl Tools {
     }
 }
 
+impl Tools {
+    /// As [`Tools::settle`], at the end of a call: if something was found, and no launch runs that has not told all yet.
+    pub(crate) fn settle_idle(&self, vm: &Vm) {
+        let news = self.news.load(Ordering::Relaxed);
+        if news && vm.sanitizer().is_some_and(|sanitizer| sanitizer.watch().rests(Duration::ZERO)) {
+            self.settle(vm);
+        }
+    }
+
+    /// Notes that an array was destroyed.
+    pub(crate) fn destroyed(&self, array: Handle) {
+        self.arrays().insert(array);
+    }
+
+    /// Whether an array was destroyed that had this handle.
+    pub(crate) fn had(&self, array: Handle) -> bool {
+        self.arrays().contains(&array)
+    }
+
+    fn arrays(&self) -> MutexGuard<'_, BTreeSet<Handle>> {
+        self.arrays.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The end of a process: leaks are found, and what was not told is.
+#[derive(Default)]
+pub(crate) struct Ending {
+    errors: usize,
+    suppressed: usize,
+    report: Option<(String, Option<PathBuf>, Option<PathBuf>)>,
+}
+
+impl Ending {
+    /// Ends the sanitizers of a device.
+    pub(crate) fn of(&mut self, tools: &Tools, vm: &Vm, find_leaks: impl Fn()) {
+        let Some(sanitizer) = vm.sanitizer() else { return };
+        if sanitizer.watch().rests(LOCKED) {
+            find_leaks();
+            sanitizer.end();
+        }
+        tools.settle(vm);
+        self.errors += sanitizer.findings().len();
+        self.suppressed += sanitizer.suppressed();
+        self.report = Some((tools.process.clone(), tools.journal.clone(), tools.report.clone()));
+    }
+
+    /// Writes the summary, unless `ptxvm exec` does.
+    pub(crate) fn summary(self) {
+        let Self { errors, suppressed, report } = self;
+        match report {
+            Some((process, Some(file), _)) if suppressed > 0 => {
+                write(&file, &journal::suppressed(&process, suppressed));
+            }
+            Some((_, None, file)) => {
+                log::say(&ptxvm::findings_summary(errors, suppressed));
+                if let Some(file) = file {
+                    write(&file, &ptxvm::findings_json_summary(errors, suppressed));
+                }
+            }
+            Some((_, Some(_), _)) | None => {}
+        }
+    }
+}
+
 fn write(file: &Path, lines: &str) {
     static FAILED: std::sync::Once = std::sync::Once::new();
     if let Err(error) = journal::append(file, lines) {
@@ -141,136 +204,11 @@ fn write(file: &Path, lines: &str) {
     }
 }
 
-/// Prints what a launch has found, which has ended.
-pub(crate) fn launched(driver: &Driver) {
-    if let Some(tools) = &driver.tools {
-        tools.settle(&driver.vm);
-    }
-}
-
-/// Prints what a call has found, which ends, unless a launch runs that has not told all yet.
-pub(crate) fn called() {
-    let Some(driver) = crate::driver::made() else { return };
-    let Some(tools) = driver.tools.as_ref().filter(|tools| tools.news.load(Ordering::Relaxed)) else {
-        return;
-    };
-    if driver.vm.sanitizer().is_some_and(|sanitizer| sanitizer.watch().rests(Duration::ZERO)) {
-        tools.settle(&driver.vm);
-    }
-}
-
-/// A call frees what does not begin an allocation. `again`: it was freed by a call that takes effect later.
-pub(crate) fn frees_wrongly(driver: &Driver, address: u64, again: bool) {
-    if driver.tools.is_some() {
-        let nearest = driver.vm.nearest(address);
-        let mistake = HostMistake::Free { call: call(), address, again, nearest: &nearest };
-        driver.vm.report_mistake(&mistake);
-    }
-}
-
-/// A call copies or sets bytes that are not all in one allocation.
-pub(crate) fn accesses_wrongly(driver: &Driver, address: u64, bytes: usize) {
-    if driver.tools.is_some() {
-        let nearest = driver.vm.nearest(address);
-        let mistake = HostMistake::Access { call: call(), address, bytes: bytes as u64, nearest: &nearest };
-        driver.vm.report_mistake(&mistake);
-    }
-}
-
-/// An array was destroyed.
-pub(crate) fn destroys_array(driver: &Driver, array: Handle) {
-    if let Some(tools) = &driver.tools {
-        tools.arrays.lock().unwrap_or_else(PoisonError::into_inner).insert(array);
-    }
-}
-
-/// A call destroys what is no array.
-pub(crate) fn destroys_wrongly(driver: &Driver, array: Handle) {
-    if let Some(tools) = &driver.tools {
-        let again = tools.arrays.lock().unwrap_or_else(PoisonError::into_inner).contains(&array);
-        let mistake = HostMistake::Free { call: call(), address: array.0 as u64, again, nearest: "" };
-        driver.vm.report_mistake(&mistake);
-    }
-}
-
-/// Memory of a program is gone that it has not freed.
-pub(crate) fn leaks(driver: &Driver, address: u64, bytes: u64, kind: Kind) {
-    let what = match kind {
-        Kind::Device => "memory from `cuMemAlloc`",
-        Kind::Pool(_) => "memory from `cuMemAllocAsync`",
-        Kind::Graph if !driver.memories.is_held(address) => return,
-        Kind::Graph => "memory that a graph allocated",
-        Kind::Managed => "managed memory",
-        Kind::Pinned(_) => "host memory from `cuMemHostAlloc`",
-        // What the program lends and what others own is not allocated here.
-        Kind::Registered(_) | Kind::Imported => return,
-    };
-    lost(driver, what, address, bytes);
-}
-
-/// Something else is gone that was not freed.
-pub(crate) fn lost(driver: &Driver, what: &str, address: u64, bytes: u64) {
-    if driver.tools.is_some() {
-        driver.vm.report_mistake(&HostMistake::Leak { what, address, bytes });
-    }
-}
-
-/// The process ends: what was not freed is a leak.
-pub(crate) fn ends() {
-    let (mut errors, mut suppressed, mut report) = (0, 0, None);
-    let mut end = |tools: &Tools, vm: &Vm, find_leaks: &dyn Fn()| {
-        let Some(sanitizer) = vm.sanitizer() else { return };
-        if sanitizer.watch().rests(LOCKED) {
-            find_leaks();
-            sanitizer.end();
-        }
-        tools.settle(vm);
-        errors += sanitizer.findings().len();
-        suppressed += sanitizer.suppressed();
-        report = Some((tools.process.clone(), tools.journal.clone(), tools.report.clone()));
-    };
-    if let Some(driver) = crate::driver::made()
-        && let Some(tools) = &driver.tools
-    {
-        let quiet = waits_for_streams(driver);
-        end(tools, &driver.vm, &|| {
-            if quiet {
-                find_leaks(driver);
-            }
-        });
-    }
-    if let Some((tools, vm)) = crate::ptx_run::watched() {
-        end(tools, vm, &|| {});
-    }
-    match report {
-        Some((process, Some(file), _)) if suppressed > 0 => {
-            write(&file, &journal::suppressed(&process, suppressed))
-        }
-        Some((_, None, file)) => {
-            log::say(&ptxvm::findings_summary(errors, suppressed));
-            if let Some(file) = file {
-                write(&file, &ptxvm::findings_json_summary(errors, suppressed));
-            }
-        }
-        Some((_, Some(_), _)) | None => {}
-    }
-}
-
-/// Reports what the program has allocated and not freed.
-fn find_leaks(driver: &Driver) {
-    for context in driver.contexts.all() {
-        driver.find_leaks(&context);
-    }
-    for (handle, made) in driver.allocations.entries() {
-        lost(driver, "memory from `cuMemCreate`", handle.0 as u64, made.bytes());
-    }
-}
-
 /// Waits for the work of all streams, but not for ever. Whether it is done.
-fn waits_for_streams(driver: &'static Driver) -> bool {
+pub(crate) fn waits_for_streams(vm: &'static Vm) -> bool {
     let (done, wait) = std::sync::mpsc::channel();
     let waiting = std::thread::Builder::new().spawn(move || {
-        driver.vm.synchronize();
+        vm.synchronize();
         let _nobody_waits_any_more = done.send(());
     });
     waiting.is_ok() && wait.recv_timeout(PATIENCE).is_ok()
