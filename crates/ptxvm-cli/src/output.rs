@@ -194,7 +194,7 @@ mod tests {
         write(&link, "new").unwrap();
         assert_eq!(fs::read(&file).unwrap(), b"new");
         assert!(link.is_symlink());
-        assert!(write(&wild, "").unwrap_err().ends_with("a symbolic link to nothing"));
+        assert!(write(&wild, "").unwrap_err().ends_with("a dangling symbolic link"));
         // Only root can change the owner of a link.
         if lchown(&link, Some(geteuid().as_raw() + 1), None).is_ok() {
             assert!(write(&link, "more").unwrap_err().ends_with("a symbolic link of another user"));
