@@ -6,7 +6,7 @@
 //! `mov` of such a parameter.
 //!
 //! An [`Image`] is the data: levels, layers and samples in guest memory. A [`Descriptor`] is what is bound to
-//! a handle. [`Opaques`] is the table of a memory. `lookup()` fetches and filters.
+//! a handle. `Opaques` is the table of a memory. `lookup()` fetches and filters.
 //!
 //! Invariants: a handle without an object is a trap, never an access. An image keeps its memory while it is
 //! bound. A binding may change at any time; an instruction uses either the old or the new binding.

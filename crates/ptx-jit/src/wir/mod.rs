@@ -13,7 +13,7 @@
 //! Where a function stops, it says which value each live register has, so that the warp frame is complete and
 //! the interpreter can continue.
 //!
-//! [`print`] and [`parse`] are the text form, [`verify`] checks the rules. [`uses`], [`dom`], the loops of
+//! [`mod@print`] and [`parse`] are the text form, [`verify`] checks the rules. [`uses`], [`dom`], the loops of
 //! PTX blocks and the slots of barriers are here, once for all passes.
 //!
 //! What it does not do: no LLVM, no instruction selection, no addresses.
