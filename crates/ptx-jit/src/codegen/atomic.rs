@@ -23,7 +23,7 @@ use crate::wir::{Op, Site};
 use ptx::ir::{Inst, Src};
 use ptx::isa::{AtomOp, Op as O, Sem, Space, Ty};
 
-/// What of each lane is put into the scratch area: eight bytes for all lanes, one behind another.
+/// The areas of scratch memory: each holds eight bytes for every lane, in lane order.
 #[derive(Clone, Copy)]
 enum Put {
     Addresses,
@@ -32,22 +32,22 @@ enum Put {
     Old,
 }
 
-/// What is done at one place.
+/// The atomic operation that is applied to one location.
 #[derive(Clone, Copy)]
 struct Update {
     op: AtomOp,
     ty: Ty,
-    /// Whether the memory is this thread's alone.
+    /// Whether only this OS thread accesses the memory.
     own: bool,
-    /// Whether subnormals are flushed.
+    /// Whether subnormal numbers are flushed to zero.
     ftz: bool,
-    /// What it may be kept back as.
+    /// The kind of reduction that the update can be combined as in the reduction buffer.
     back: Option<Kind>,
-    /// Where it is kept back.
+    /// The table that reductions are combined in.
     table: Option<Table>,
 }
 
-/// An operand by lane: the same for all, or in the scratch area.
+/// An operand of a lane: one value for all lanes, or an element of the scratch area.
 #[derive(Clone, Copy)]
 enum ByLane {
     Same(Value),
@@ -130,7 +130,8 @@ impl Codegen<'_> {
         true
     }
 
-    /// Defines the old values; nobody reads them if there are none.
+    /// Defines the result: the old values, or zeros if `old` is `None`, which happens only if nothing reads
+    /// them.
     fn give(&mut self, op: &Op, old: Option<Vec<Value>>) {
         if let Some(def) = op.defs.first() {
             let zero = self.b.zero(self.b.vec(self.scalar_type(self.kind(*def)), self.width));
@@ -139,7 +140,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// An operand behind the address: one value for all lanes, or a vector for each chunk.
+    /// An operand after the address: one value for all lanes, or a vector for each chunk.
     fn operand_of(
         &mut self,
         src: &Src,
@@ -173,7 +174,7 @@ impl Codegen<'_> {
         Some(Repr::Chunks(chunks))
     }
 
-    /// Carries the updates out; the old values, if they are wanted.
+    /// Emits the updates. Returns the old values if they are read.
     fn updates(
         &mut self,
         update: Update,
@@ -246,9 +247,11 @@ impl Codegen<'_> {
         old
     }
 
-    /// Goes to the first block if all running lanes have one address, which it gives, else to the second.
+    /// Branches to the first block if all active lanes have one address, which this function returns, and to
+    /// the second block otherwise.
     ///
-    /// Mostly two lanes of one chunk have different ones already, so that chunks behind the first are compared only where its lanes agree.
+    /// Usually two lanes of the first chunk differ already, so the other chunks are compared only if the
+    /// lanes of the first are equal.
     fn branch_if_one(
         &mut self,
         places: &Addresses,
@@ -301,7 +304,7 @@ impl Codegen<'_> {
         named
     }
 
-    /// One update by all running lanes' operands together.
+    /// One update with the combined operands of all active lanes.
     fn summed(&mut self, update: Update, place: Value, operand: &Repr, mask: Value, whole: bool) {
         let Some((name, idle)) = sum(update) else { return };
         let ty = self.int(update.ty.bits());
@@ -332,7 +335,8 @@ impl Codegen<'_> {
                 all.expect("there are chunks")
             }
         };
-        // Nobody runs: nothing is done. An operand that is the same for all would not be idle.
+        // If no lane is active, the update goes to scratch memory: a scalar operand is not the identity of
+        // the operation.
         let place = self.b.int_to_ptr(place);
         let place = if whole {
             place
@@ -343,7 +347,7 @@ impl Codegen<'_> {
         self.update(update, place, total, None);
     }
 
-    /// The lanes' updates, one after another.
+    /// The updates of the lanes, one after another.
     fn each_lane(
         &mut self,
         update: Update,
@@ -428,10 +432,11 @@ impl Codegen<'_> {
         Some((0..self.chunks()).map(chunk).collect())
     }
 
-    /// Does it for all lanes, one after another.
+    /// Emits a loop that does `lane` for every lane in ascending order.
     fn every_lane(&mut self, mut lane: impl FnMut(&mut Self, Value)) {
-        /// Lanes for a turn of the loop: what it costs beside them does not show, and places that depend on each other are met by few loads
-        /// and stores, of which the processor learns it. Measured on a Zen 4: a histogram takes a tenth longer with eight.
+        /// Lanes for each iteration of the loop. The cost of the loop itself is hidden at four, and few loads
+        /// and stores per iteration access the same locations, so the processor can learn which of them
+        /// depend on each other. Measured on a Zen 4: a histogram takes a tenth longer with eight.
         const STEP: u64 = 4;
         let from = self.b.current_block();
         let (turn, done) =
@@ -451,7 +456,8 @@ impl Codegen<'_> {
         self.b.position_at_end(done);
     }
 
-    /// Does it for the lanes that run, one after another: a word of the mask after another, in each its lowest lane again and again.
+    /// Emits a loop that does `lane` for the active lanes in ascending order: it takes the words of the mask
+    /// one after another, and clears the lowest bit of a word until the word is zero.
     fn running_lanes(&mut self, mask: Value, mut lane: impl FnMut(&mut Self, Value)) {
         let block = |emit: &Self, name: &str| emit.b.append_block(emit.function, name);
         let done = block(self, "lanes");
@@ -459,7 +465,7 @@ impl Codegen<'_> {
         let (mut word, mut warp) = (mask, None);
         let mut next_word = done;
         if warps > 1 {
-            // The mask lies behind what is put there.
+            // The mask is stored after the areas of the lanes.
             let place =
                 self.b.offset(self.scratch.expect("made at the start"), 4 * 8 * u64::from(self.lanes));
             self.b.store(mask, place, 4);
@@ -499,7 +505,7 @@ impl Codegen<'_> {
         self.b.position_at_end(done);
     }
 
-    /// The value of a spread with that index.
+    /// The value that a base plus scaled index has for this index.
     pub(super) fn one_of(&self, spread: &ScaledIndex, index: Value) -> Value {
         let long = self.int(64);
         let wide = if spread.signed { self.b.sext(index, long) } else { self.b.zext(index, long) };
@@ -512,7 +518,7 @@ impl Codegen<'_> {
         self.b.offset(self.scratch.expect("made at the start"), at)
     }
 
-    /// Puts a value's chunks into the scratch area.
+    /// Stores the chunks of a value into an area of scratch memory.
     fn put(&self, put: Put, chunks: &[Value]) {
         for (c, chunk) in chunks.iter().enumerate() {
             let bytes = chunk.ty().element_bits() / 8;
@@ -521,7 +527,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// A lane's operand.
+    /// The operand of a lane.
     fn take(&self, operand: ByLane, ty: crate::llvm::Type, lane: Value) -> Value {
         match operand {
             ByLane::Same(value) => value,
@@ -533,7 +539,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// One lane's update; the old value.
+    /// The update of one lane. Returns the old value.
     fn update(&mut self, update: Update, place: Value, b: Value, c: Option<Value>) -> Value {
         let (ty, bytes) = (self.int(update.ty.bits()), update.ty.bits() / 8);
         if update.own {
@@ -564,7 +570,7 @@ impl Codegen<'_> {
         old
     }
 
-    /// What the operation makes of the old value.
+    /// The result of the operation on the old value and the operands.
     fn combined(&self, update: Update, old: Value, b: Value, c: Option<Value>) -> Value {
         let signed = matches!(update.ty, Ty::S32 | Ty::S64);
         let pick = |name: &str| self.b.intrinsic(name, &[old.ty()], &[old, b]);
@@ -614,7 +620,8 @@ impl Codegen<'_> {
     }
 }
 
-/// The reduction of vectors that is as good as updates one after another, and the operand that changes nothing.
+/// The vector reduction that gives the same result as updates one after another, and the identity of the
+/// operation.
 fn sum(update: Update) -> Option<(&'static str, u64)> {
     if matches!(update.ty, Ty::F32 | Ty::F64) {
         return None;
@@ -634,7 +641,7 @@ fn sum(update: Update) -> Option<(&'static str, u64)> {
     })
 }
 
-/// The machine's atomic operation, where there is one.
+/// The atomic operation of the processor, if it has one.
 fn machine_op(update: Update) -> Option<AtomicOp> {
     let number = matches!(update.ty, Ty::F32 | Ty::F64);
     let signed = matches!(update.ty, Ty::S32 | Ty::S64);

@@ -26,40 +26,42 @@ use ptx::ir::{Reg, RegClass};
 use ptx_exec::native::{Held, SavedReg};
 use std::collections::{HashMap, HashSet};
 
-/// What the places hold, by place: names of the very value.
+/// For each slot, the values that are in it.
 type Contents = HashMap<usize, HashSet<wir::Value>>;
-/// What is stored on the way from one node to another.
+/// For each edge between blocks, the slots that are stored on it, with the values.
 type Entered = HashMap<(BlockId, BlockId), Vec<(usize, wir::Value)>>;
 
-/// Where registers are kept, and what need not be stored.
+/// The slots of all barriers, and which stores and loads can be left out.
 #[derive(Default)]
 pub(super) struct BarrierSlots {
     places: Vec<SavedReg>,
-    /// By place: where it ends.
+    /// For each slot, the offset of its end.
     ends: Vec<u32>,
-    /// By barrier: the place of each register.
+    /// For each barrier, the slot of each register.
     at: Vec<Vec<usize>>,
-    /// By node: what is there where it ends.
+    /// For each WIR block, the contents of the slots at its end.
     contents: Vec<Option<Contents>>,
     entered: Entered,
-    /// Names that are read from their places only.
+    /// Values that are never carried in registers: every reader loads them from this slot.
     lying: HashMap<wir::Value, usize>,
-    /// In the node that is emitted: places that hold already what is kept there where it ends.
+    /// Slots that already hold, within the block that is emitted, the value that has to be in them at its
+    /// end.
     written: HashMap<usize, wir::Value>,
 }
 
 impl BarrierSlots {
-    /// Where the registers of a barrier are kept.
+    /// The slots of the registers of a barrier.
     pub(super) fn of(&self, resume: usize) -> Vec<SavedReg> {
         self.at[resume].iter().map(|place| self.places[*place].clone()).collect()
     }
 
-    /// What all take.
+    /// The size of all slots.
     pub(super) fn bytes(&self) -> u32 {
         self.ends.iter().copied().max().unwrap_or(0)
     }
 
-    /// Whether a register of a barrier, one of those that are kept there, need not be stored in a node.
+    /// Whether the store of a barrier's register can be left out at the end of a block, because the slot
+    /// holds the value.
     pub(super) fn is_there(&self, node: Option<BlockId>, resume: u32, at: usize, name: wir::Value) -> bool {
         let contents = node.and_then(|node| self.contents.get(node.0 as usize)?.as_ref());
         let place = self.at[resume as usize][at];
@@ -69,45 +71,45 @@ impl BarrierSlots {
         contents.and_then(|contents| contents.get(&place)).is_some_and(|names| names.contains(&name))
     }
 
-    /// Whether anything is.
+    /// Whether anything is stored on the edge between two blocks.
     pub(super) fn is_entered(&self, from: BlockId, to: BlockId) -> bool {
         self.entered.contains_key(&(from, to))
     }
 
-    /// What is stored on the way from one node to another.
+    /// The values that are stored on the edge between two blocks.
     pub(super) fn entered(&self, from: BlockId, to: BlockId) -> Vec<(SavedReg, wir::Value)> {
         let stored = self.entered.get(&(from, to)).into_iter().flatten();
         stored.map(|(place, name)| (self.places[*place].clone(), *name)).collect()
     }
 
-    /// How many bytes hold what lies in places.
+    /// The size of the slots that values are read from only.
     pub(super) fn room(&self) -> u32 {
         if self.lying.is_empty() { 0 } else { self.bytes() }
     }
 
-    /// How far behind the first place a value lies, if it is read from there only.
+    /// The offset of the slot of a value that is read from its slot only.
     pub(super) fn lies(&self, name: wir::Value) -> Option<u32> {
         self.lying.get(&name).map(|place| self.places[*place].offset)
     }
 
-    /// Forgets what was written in the node before.
+    /// Forgets the slots that the previous block wrote.
     pub(super) fn begin(&mut self) {
         self.written.clear();
     }
 
-    /// The number of the place where a value has to be at a barrier, if that has room for a vector of each chunk.
+    /// The slot that a register has at a barrier, if the slot has room for one vector for each chunk.
     pub(super) fn wanted(&self, resume: u32, at: usize) -> Option<usize> {
         let place = self.at[resume as usize][at];
         matches!(self.places[place].held, Held::Each).then_some(place)
     }
 
-    /// What lies in a place, or shares memory with it.
+    /// The values that are read from this slot only, or from a slot that overlaps it.
     pub(super) fn beside(&self, place: usize) -> impl Iterator<Item = wir::Value> {
         let names = self.lying.iter().filter(move |(_, other)| self.overlap(place, **other));
         names.map(|(name, _)| *name)
     }
 
-    /// The place has it now; how far behind the first place that is.
+    /// Notes that the slot holds the value now. Returns the offset of the slot.
     pub(super) fn write(&mut self, place: usize, name: wir::Value) -> u32 {
         self.written.insert(place, name);
         self.places[place].offset
@@ -117,7 +119,7 @@ impl BarrierSlots {
         self.places[a].offset < self.ends[b] && self.places[b].offset < self.ends[a]
     }
 
-    /// Gives each register one place for all barriers where it is kept in one shape.
+    /// Gives each register one slot for all barriers at which it is saved in one form.
     fn place_all(&mut self, start: u32, warps: u32) {
         let mut barriers = vec![Vec::new(); self.places.len()];
         for (resume, own) in self.at.iter().enumerate() {
@@ -146,17 +148,17 @@ impl BarrierSlots {
     }
 }
 
-/// What is asked of a plan.
+/// The data-flow problem: what the function requires of the slots.
 struct Flow<'a> {
     func: &'a Func,
-    /// Nodes that are reached, each behind those before it as far as loops allow.
+    /// The reachable blocks in reverse postorder.
     order: Vec<BlockId>,
-    /// Nodes where a turn begins.
+    /// Blocks in which an iteration begins.
     roots: HashSet<BlockId>,
     def_use: &'a DefUse,
-    /// By node: places of what it restores.
+    /// For each block, the slots of the registers that it restores.
     restored: HashMap<BlockId, Vec<(usize, wir::Value)>>,
-    /// By name: the places that it may be kept in, as itself or through phis.
+    /// For each value, the slots that it may be stored in, directly or through phis.
     wanted: HashMap<wir::Value, Vec<usize>>,
 }
 
@@ -193,7 +195,7 @@ impl<'a> Flow<'a> {
         Self { func, order, roots: func.roots().collect(), def_use, restored, wanted }
     }
 
-    /// What is in the places at the end of each node.
+    /// The contents of the slots at the end of each block.
     fn contents(&self, homes: &BarrierSlots, entered: &Entered) -> Vec<Option<Contents>> {
         let mut ends: Vec<Option<Contents>> = vec![None; self.func.nodes.len()];
         let mut changed = true;
@@ -223,7 +225,7 @@ impl<'a> Flow<'a> {
         ends
     }
 
-    /// What is in the places where a node is entered from its predecessor of that number.
+    /// The contents of the slots where a block is entered from its predecessor with this index.
     fn edge(
         &self,
         before: &Contents,
@@ -233,7 +235,7 @@ impl<'a> Flow<'a> {
         entered: &Entered,
     ) -> Contents {
         let phis = &self.func.nodes[to.0 as usize].phis;
-        // What the node defines is another value each time.
+        // A value that the block defines is another value in each iteration.
         let behind = |names: &HashSet<wir::Value>| -> HashSet<wir::Value> {
             let old = names.iter().filter(|name| self.def_use.def(**name).map(Def::block) != Some(to));
             let new = phis.iter().filter(|phi| names.contains(&phi.from[at])).map(|phi| &phi.def);
@@ -248,7 +250,7 @@ impl<'a> Flow<'a> {
         edge
     }
 
-    /// Names whose place has them wherever they are read, and where that is.
+    /// Values whose slot holds them wherever they are read, with that slot.
     fn lying(&self, homes: &BarrierSlots) -> HashMap<wir::Value, usize> {
         let mut lying: HashMap<wir::Value, usize> = HashMap::new();
         let each = |place: &usize| {
@@ -294,7 +296,8 @@ impl<'a> Flow<'a> {
         lying
     }
 
-    /// Where loops are entered with what later turns have in its place: adds that it is stored there.
+    /// Finds loops that are entered without a value that later iterations have in its slot, and adds a store
+    /// on the entry edges.
     fn enter(
         &self,
         ends: &[Option<Contents>],
@@ -313,7 +316,7 @@ impl<'a> Flow<'a> {
                 Some(self.edge(before, (*from, *id), at, homes, entered))
             });
             let known: Vec<Option<Contents>> = known.collect();
-            // Nodes from which the loop is entered.
+            // Blocks from which the loop is entered.
             let outside: Vec<bool> = node
                 .preds
                 .iter()
@@ -350,7 +353,7 @@ impl<'a> Flow<'a> {
     }
 }
 
-/// What is in the places either way.
+/// The contents that both paths agree on.
 fn common(mut have: Contents, other: &Contents) -> Contents {
     have.retain(|place, names| {
         let Some(others) = other.get(place) else { return false };
@@ -361,7 +364,7 @@ fn common(mut have: Contents, other: &Contents) -> Contents {
 }
 
 impl Codegen<'_> {
-    /// Finds places for all that is kept, the first `start` bytes aside.
+    /// Finds slots for all saved registers. The first `start` bytes are reserved.
     pub(super) fn find_barrier_slots(&mut self, start: u32) -> BarrierSlots {
         let func = self.job.func;
         let mut homes = BarrierSlots::default();
@@ -400,7 +403,7 @@ impl Codegen<'_> {
         homes
     }
 
-    /// Whether a team keeps more vectors than there are registers.
+    /// Whether a coarse warp saves more vectors than there are registers.
     fn is_crowded(&self, homes: &BarrierSlots) -> bool {
         let size = |place: &usize| match (&homes.places[*place].held, homes.places[*place].reg.class) {
             (Held::Each, RegClass::R64) => 2,
@@ -411,7 +414,7 @@ impl Codegen<'_> {
         most * self.chunks() > self.env.target.level().vector_registers()
     }
 
-    /// A vector of a value that lies in its place.
+    /// A vector of a value that is read from its slot.
     pub(super) fn load_from_slot(&self, name: wir::Value, offset: u32, chunk: Value) -> Value {
         let ty = self.b.vec(self.scalar_type(self.kind(name)), self.width);
         let bytes = self.width * ty.element_bits() / 8;
@@ -419,7 +422,7 @@ impl Codegen<'_> {
         self.b.load(ty, self.b.gep(place, self.b.mul(chunk, self.c64(bytes.into()))), bytes.min(64))
     }
 
-    /// Reads values that lie in places, before these are stored to.
+    /// Loads values that are read from their slots, before the slots are overwritten.
     pub(super) fn read_slot(&mut self, names: impl Iterator<Item = wir::Value>) {
         for name in names {
             if matches!(self.reps[name.0 as usize], Some(Repr::Kept(_))) {
@@ -430,7 +433,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// Whether any value of a name can be stored in that shape.
+    /// Whether every value of this register can be stored in that form.
     fn packs(&self, held: &Held, name: wir::Value) -> bool {
         match held {
             Held::Each | Held::Mask => true,
@@ -439,7 +442,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// Stores what has its place in a loop where that is entered.
+    /// On the edge into a loop, stores the values that have a slot in the loop.
     pub(super) fn enter_barrier_slots(&mut self, from: BlockId, to: BlockId) {
         let stored = self.barrier_slots.entered(from, to);
         let Some(on) = self.if_whole() else { return };

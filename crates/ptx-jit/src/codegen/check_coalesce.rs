@@ -17,41 +17,41 @@ use ptx::ir::{Addr, Base, Inst, RegClass, Src};
 use ptx::isa::{Op as O, Space};
 use std::collections::HashSet;
 
-/// What addresses are behind.
+/// What the addresses of a group are relative to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Anchor {
     /// A register.
     Value(wir::Value),
-    /// The program's variable of that number.
+    /// The variable of the program with that number.
     Variable(u32),
-    /// The activation's frame.
+    /// The frame of the function's activation.
     Frame,
 }
 
-/// Accesses behind one anchor.
+/// Accesses relative to one anchor.
 struct Group {
     anchor: Anchor,
     access: Access,
     reach: Reach,
     addresses: Addresses,
-    /// How many accesses.
+    /// The number of accesses.
     count: usize,
 }
 
-/// What becomes of the check of an access.
+/// The result of looking at the check of an access.
 enum Checked {
-    /// It is one of a group.
+    /// The access belongs to a group.
     Grouped,
-    /// There is nothing to check.
+    /// No check is needed: the access is always in bounds.
     Within,
 }
 
-/// The ops of a node that were dealt with where it begins.
+/// The operations of a block that were handled at its start.
 #[derive(Default)]
 pub(super) struct CoalescedChecks {
-    /// Emitted.
+    /// Operations that are already emitted.
     done: HashSet<usize>,
-    /// Accesses that fit.
+    /// Accesses that have been checked.
     fit: HashSet<usize>,
 }
 
@@ -64,14 +64,14 @@ impl CoalescedChecks {
         self.fit.contains(&at)
     }
 
-    /// Others deal with it.
+    /// Marks a store as done: another pass emits it.
     pub(super) fn omit_store(&mut self, at: usize) {
         self.done.insert(at);
     }
 }
 
 impl Codegen<'_> {
-    /// Emits what stands before the node's [`OpKind::Ahead`], and its checks.
+    /// Emits the operations that were hoisted to the block's [`OpKind::Ahead`], and its checks.
     pub(super) fn ahead(&mut self, node: &wir::Block) -> CoalescedChecks {
         let mut foreseen = CoalescedChecks::default();
         let ahead = node.ops.iter().enumerate().find_map(|(at, op)| match &op.kind {
@@ -171,7 +171,7 @@ impl Codegen<'_> {
         foreseen
     }
 
-    /// Values of a node that are not known where it begins.
+    /// Values of a block that cannot be computed at its start.
     fn late(&mut self, node: &wir::Block) -> HashSet<wir::Value> {
         let mut late = HashSet::new();
         for op in &node.ops {
@@ -188,7 +188,7 @@ impl Codegen<'_> {
         late
     }
 
-    /// Whether an instruction may be executed before others.
+    /// Whether an instruction may be hoisted.
     pub(super) fn is_early(&mut self, site: Site, inst: &Inst) -> bool {
         match inst.op {
             O::Ld => {
@@ -200,7 +200,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// Whether an operation is an access that every running lane makes.
+    /// Whether an operation is an access that every active lane makes.
     fn is_access(&self, inst: &Inst, op: &Op) -> bool {
         let write = match inst.op {
             O::Ld | O::LdNc | O::Ldu => false,
@@ -215,7 +215,7 @@ impl Codegen<'_> {
         !self.is_guarded(inst) && access.space != Space::Param && (write || op.defs.len() == count)
     }
 
-    /// Emits what the values wanted need, in its order.
+    /// Emits the operations that the wanted values depend on, in the order of the block.
     fn early(&mut self, node: &wir::Block, mut wanted: HashSet<wir::Value>, foreseen: &mut CoalescedChecks) {
         let mut all = Vec::new();
         for (at, op) in node.ops.iter().enumerate().rev() {
@@ -231,10 +231,10 @@ impl Codegen<'_> {
         }
     }
 
-    /// Puts an access into its group.
+    /// Adds an access to its group.
     ///
     /// # Errors
-    /// Says why it is to be checked on its own.
+    /// The reason why it must be checked on its own.
     fn join(
         &mut self,
         groups: &mut Vec<Group>,
@@ -261,7 +261,7 @@ impl Codegen<'_> {
         };
         let addresses = match anchor {
             Anchor::Value(name) => {
-                // A narrow address wraps around.
+                // A 32-bit address could wrap around.
                 if self.kind(name) == Kind::Reg(RegClass::R32) && offset != 0 {
                     return Err("a 32-bit address with an offset may wrap around");
                 }
@@ -273,8 +273,9 @@ impl Codegen<'_> {
             }
         };
         let bytes = access.bytes();
-        // Beyond, sums of bounds would not stay small; and what is odd is a fault. What is a multiple of its size behind an address that
-        // is a multiple of the largest is aligned.
+        // With larger offsets, sums of bounds could overflow. A misaligned offset is a fault of the program.
+        // An offset that is a multiple of the access's size is aligned, since the anchor is a multiple of the
+        // largest size in the group.
         if offset.abs() >= 1 << 20 || offset % i64::from(bytes) != 0 {
             return Err("the offset is far, or not a multiple of the access");
         }
@@ -288,7 +289,7 @@ impl Codegen<'_> {
                     return Err("lanes are not evenly spaced, or not aligned");
                 }
             }
-            // Elsewhere lanes may well be in several allocations.
+            // Lanes may access several allocations, which one comparison of extremes cannot check.
             Addresses::ScaledIndex(_) | Addresses::Each(_) => {
                 if !matches!(access.space, Space::Shared | Space::Local) {
                     return Err("each lane has an address of its own");
@@ -301,7 +302,7 @@ impl Codegen<'_> {
             return Err("a uniform value from addresses that are not");
         }
         let end = offset + i64::from(bytes);
-        // Within the kernel's own variables there is nothing to check.
+        // An access within the kernel's own variables needs no check.
         if let (Anchor::Variable(var), Space::Shared) = (anchor, access.space) {
             let start = self.job.layout.variables.get(var as usize).copied().unwrap_or(0) as i64;
             let inside = start + offset >= 0 && start + end <= i64::from(self.job.layout.shared_bytes);
@@ -311,7 +312,7 @@ impl Codegen<'_> {
         }
         let same = |group: &&mut Group| group.anchor == anchor && group.access.space == access.space;
         if let Some(group) = groups.iter_mut().find(same) {
-            // What may be written may be read.
+            // Memory that may be written may also be read, so one check serves both.
             let reach = Reach {
                 write: group.reach.write || write,
                 lo: group.reach.lo.min(offset),
@@ -333,18 +334,19 @@ impl Codegen<'_> {
         Ok(Checked::Grouped)
     }
 
-    /// Whether all accesses of a pattern are checked by few comparisons.
+    /// Whether a few comparisons check all accesses of an affine address.
     fn is_foreseeable(&self, space: Space, align: u32, pattern: &Affine) -> bool {
         self.is_regular(space, align, pattern, self.full)
             || space == Space::Shared && self.is_together(space, align, pattern)
     }
 
-    /// Whether nothing is odd, if there is anything that may be.
+    /// The condition that no address is misaligned; `None` if none can be.
     pub(super) fn is_even(&self, odd: Option<Value>) -> Option<Value> {
         odd.map(|odd| self.b.icmp(IntPred::Eq, odd, self.b.zero(odd.ty())))
     }
 
-    /// The bits of both, as far as there are any. Where both are what one constant leaves, it leaves that of all at once.
+    /// The `or` of two masks of misaligned bits, where there are any. Masks of one constant are combined
+    /// first and masked once.
     pub(super) fn either(&self, a: Option<Value>, b: Option<Value>) -> Option<Value> {
         match (a, b) {
             (Some(a), Some(b)) => Some(match (a.joined(), b.joined()) {
@@ -359,7 +361,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// Both conditions, as far as there are any.
+    /// The `and` of two conditions, where there are any.
     pub(super) fn both(&self, a: Option<Value>, b: Option<Value>) -> Value {
         match (a, b) {
             (Some(a), Some(b)) => self.b.and(a, b),
@@ -368,7 +370,8 @@ impl Codegen<'_> {
         }
     }
 
-    /// Checks groups, those together that fit for many turns of a loop if they fit now.
+    /// Checks groups. Those that step by constants are checked together for many iterations of the loop at
+    /// once.
     fn check_groups(&mut self, node: &wir::Block, groups: Vec<Group>, exact: Option<Value>, exit: &Exit) {
         let Some((id, turns)) = self.predicated_loop(node) else { return self.check(&groups, exact, exit) };
         let name = |group: &Group| match group.anchor {
@@ -404,7 +407,7 @@ impl Codegen<'_> {
         self.check(&steady, None, exit);
         let members: Vec<_> =
             steady.iter().filter_map(|group| Some((name(group)?, group.reach, &group.addresses))).collect();
-        // What is not known is asked each time.
+        // If the number of iterations is not known, the next iteration checks again.
         let new = self.fit_until(&turns, &members).unwrap_or_else(|| self.c64(i64::MAX as u64));
         let there = self.b.current_block();
         self.b.br(on);
@@ -415,7 +418,7 @@ impl Codegen<'_> {
         self.set_predicated(id, merged);
     }
 
-    /// Branches to the exit unless everything fits.
+    /// Branches to the side exit unless all accesses are in bounds.
     fn check(&mut self, groups: &[Group], exact: Option<Value>, exit: &Exit) {
         let mask = self.scalar(exit.mask);
         let whole = self.full;
@@ -432,7 +435,7 @@ impl Codegen<'_> {
             emit.both(all, emit.is_even(any))
         };
         let renewable = groups.iter().any(|group| !matches!(group.reach.space, Space::Shared | Space::Local));
-        // Asked once more when windows have been renewed.
+        // After the cached bounds have been renewed, the comparison is repeated.
         let again = (renewable && self.prefix.is_none()).then(|| {
             let here = self.b.current_block();
             let ask = self.b.append_block(self.function, "ask");
@@ -472,7 +475,7 @@ impl Codegen<'_> {
     }
 }
 
-/// The register of an access's address.
+/// The register that holds the address of an access.
 fn address_name(inst: &Inst, op: &Op) -> Option<wir::Value> {
     match inst.srcs.first()? {
         Src::Addr(Addr { base: Base::Reg(_), .. }) | Src::Reg(_) => op.uses.get(1).copied(),

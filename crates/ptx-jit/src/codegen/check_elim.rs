@@ -17,7 +17,7 @@ use ptx::ir::{Addr, Base, Inst, RegClass, Src};
 use ptx::isa::{Space, TyKind};
 
 impl Codegen<'_> {
-    /// Finds the bounds of all values, of code that is not entered with a frame.
+    /// Finds the ranges of all values, if the function is not entered with a warp frame.
     pub(super) fn find_bounds(&mut self) {
         if !self.job.func.entries.is_empty() {
             self.bounds = vec![None; self.job.func.kinds.len()];
@@ -32,7 +32,7 @@ impl Codegen<'_> {
         self.bounds = bounds(self.job.func, self.job.function, self.job.shape.ntid, &shared);
     }
 
-    /// Whether an access of shared memory is within the kernel's own variables, and aligned, in every lane.
+    /// Whether a shared-memory access lies within the kernel's own variables in every lane, and is aligned.
     pub(super) fn is_within(&self, inst: &Inst, op: &Op, access: Access) -> bool {
         let (name, offset) = match inst.srcs.first() {
             Some(Src::Addr(Addr { base: Base::Reg(_), index: None, offset })) => (op.uses.get(1), *offset),
@@ -53,7 +53,7 @@ impl Codegen<'_> {
             && end <= i128::from(self.job.layout.shared_bytes)
     }
 
-    /// Whether constant addresses are within the kernel's own variables, and aligned.
+    /// Whether constant addresses lie within the kernel's own variables, and are aligned.
     pub(super) fn is_inside(&self, reach: Reach, addresses: &Addresses) -> bool {
         let end = i64::from(self.job.layout.shared_bytes);
         let fits = |at: i64| {
@@ -82,9 +82,9 @@ impl Codegen<'_> {
         self.bounds[name.0 as usize].is_some_and(|bound| bound.high < 256)
     }
 
-    /// Whether no lane of a 32-bit value wraps around where it is widened from its pattern, with a sign or without.
+    /// Whether no lane of an affine 32-bit value wraps around where the value is widened, signed or unsigned.
     pub(super) fn is_small(&self, name: wir::Value) -> bool {
-        // Lanes of a pattern are less than 2^24 apart.
+        // The lanes of an affine value are less than 2^24 apart.
         let small = |bound: &Bound| bound.high < (1 << 31) - (1 << 24);
         self.pattern(name).is_some_and(|pattern| pattern.rows.is_empty())
             && self.bounds[name.0 as usize].as_ref().is_some_and(small)

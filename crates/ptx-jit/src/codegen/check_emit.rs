@@ -1,6 +1,6 @@
 //! Code of a bounds check: the comparison of an access's addresses with the cached bounds of its site.
 //!
-//! Invariant: the comparison holds only if every byte of every running lane lies inside. It is one of unsigned 64-bit numbers, so an
+//! Invariant: the comparison holds only if every byte of every running lane is in bounds. It is one of unsigned 64-bit numbers, so an
 //! address cannot wrap around into an allocation. It does not decide which checks are made (`check_coalesce`, `check_elim`).
 
 use super::Codegen;
@@ -10,7 +10,7 @@ use crate::wir::Affine;
 use ptx::isa::Space;
 
 impl Codegen<'_> {
-    /// The number of a site's window for such accesses that span so many bytes.
+    /// The number of the cached bounds of a site, for accesses that span so many bytes.
     pub(super) fn window(&mut self, reach: Reach, span: u32) -> u32 {
         let count = self.job.windows + self.windows.len() as u32;
         let number = *self.windows.entry((reach.site, span, reach.write, reach.sum)).or_insert(count);
@@ -18,18 +18,20 @@ impl Codegen<'_> {
         number
     }
 
-    /// Whether a pattern's accesses are checked together: they lie in one memory, and all are aligned if one is. Where lanes may be off,
-    /// they must be evenly spaced too, so that the lowest and the highest of those that run can be told.
+    /// Whether one comparison checks all lanes of an affine address: all lanes access one memory, and all are
+    /// aligned if one is. Where lanes may be inactive the addresses must also be evenly spaced, so that the
+    /// lowest and the highest active lane give the extremes.
     pub(super) fn is_regular(&self, space: Space, align: u32, pattern: &Affine, whole: bool) -> bool {
         self.is_together(space, align, pattern) && (whole || self.step_of(pattern).is_some())
     }
 
-    /// Whether a pattern's accesses lie in one memory, and all are aligned if one is.
+    /// Whether all lanes of an affine address access one memory, and all are aligned if one is.
     pub(super) fn is_together(&self, space: Space, align: u32, pattern: &Affine) -> bool {
         space != Space::Local && pattern.lanes.iter().all(|lane| i64::from(*lane) % i64::from(align) == 0)
     }
 
-    /// By how much a lane is behind the one before, if that is the same everywhere (in a chunk, if each has a base).
+    /// The constant distance between neighbouring lanes, if there is one (within a chunk, if each chunk has a
+    /// base).
     pub(super) fn step_of(&self, pattern: &Affine) -> Option<i64> {
         let group = if pattern.by_chunk { self.width as usize } else { self.lanes as usize };
         let step = pattern.lanes[1] - pattern.lanes[0];
@@ -37,7 +39,8 @@ impl Codegen<'_> {
         pattern.lanes.chunks(group).all(even).then_some(i64::from(step))
     }
 
-    /// For how many bytes from its first address a window is kept: all that are compared at once; where the ends are compared apart, one.
+    /// The number of bytes from the first address that the cached bounds are adjusted for: the whole span if
+    /// one comparison checks it; one byte if the two ends are compared separately.
     pub(super) fn window_span(&self, reach: Reach, addresses: &Addresses, whole: bool) -> u32 {
         let own = (reach.hi - reach.lo) as u32;
         match addresses {
@@ -64,7 +67,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// Whether all that lanes of the mask reach from the addresses on fits its bounds.
+    /// The condition that all bytes accessed by the lanes of the mask are in bounds and aligned.
     pub(super) fn fits(
         &mut self,
         reach: Reach,
@@ -76,8 +79,8 @@ impl Codegen<'_> {
         Some(self.both(Some(inside), self.is_even(odd)))
     }
 
-    /// The same, but for whether the addresses are multiples of what they must be; and a number that is zero if they are, or `None` if it is
-    /// known, or part of the first answer.
+    /// As [`Codegen::fits`], without the alignment: that is a separate number, zero if all addresses are
+    /// aligned; `None` if alignment is known or part of the first result.
     pub(super) fn is_inside_and_odd(
         &mut self,
         reach: Reach,
@@ -98,7 +101,7 @@ impl Codegen<'_> {
             let unrolled = self.unrolled(*rows, pattern);
             return self.is_inside_and_odd(reach, &unrolled, mask, whole);
         }
-        // Windows are those of the copy under the mask, which renews them.
+        // The unmasked version uses the cached bounds of the masked version, which renews them.
         let apart = whole && self.is_unmasked();
         let span = self.window_span(reach, addresses, whole && !apart);
         let (bias, limit) = self.bounds(reach, span)?;
@@ -154,7 +157,7 @@ impl Codegen<'_> {
             Addresses::ScaledIndex(spread) if spread.scale.is_multiple_of(align) => {
                 Some((self.scaled_index_fits(reach, spread, (bias, limit), (!whole).then_some(mask)), None))
             }
-            // Mostly all lanes would fit, whether they run or not.
+            // Usually the addresses of all lanes are in bounds, active or not.
             Addresses::Affine(bases, pattern) if self.is_together(reach.space, reach.align, pattern) => {
                 let (low, high) = (pattern.lanes.iter().min()?, pattern.lanes.iter().max()?);
                 let mut all = None;
@@ -187,7 +190,8 @@ impl Codegen<'_> {
         }
     }
 
-    /// Whether what each lane of the mask reaches from its address on lies between bounds, of which there are `limit` from where `bias` makes zero on.
+    /// The condition that the access of each lane of the mask begins at one of `limit` addresses, of which
+    /// `bias` maps the first to zero.
     fn each_fits(
         &self,
         reach: Reach,

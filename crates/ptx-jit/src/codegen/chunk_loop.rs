@@ -28,37 +28,37 @@ use ptx::ir::{Addr, Base, Inst, RegClass, Src};
 use ptx::isa::{Op as O, Sem, Space, Ty};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// Operations of a node that follow each other.
+/// A section: consecutive operations of a block.
 #[derive(Default)]
 pub(super) struct Run {
-    /// The first.
+    /// The first operation.
     start: usize,
-    /// The one behind the last.
+    /// The operation after the last.
     pub(super) end: usize,
-    /// Whether they are to be emitted by chunks.
+    /// Whether the section is emitted chunk by chunk.
     pub(super) apart: bool,
-    /// Those that are the same for all chunks.
+    /// Operations that are uniform across chunks, computed before the loop.
     shared: Vec<usize>,
-    /// Those that each chunk does.
+    /// Operations that each chunk executes.
     own: Vec<usize>,
 }
 
-/// What an operation is to a run.
+/// The role of an operation in a section.
 enum Role {
-    /// Nothing is left to do.
+    /// The operation is already emitted.
     Done,
     Shared,
     Own,
-    /// It ends the run.
+    /// The operation ends the section.
     Other,
 }
 
-/// Where loops over chunks keep values, and what they need to know of the plan.
+/// Where chunk loops keep values, and facts about the function that they use.
 pub(super) struct ChunkLoops {
-    /// Where places are made: the function's first block.
+    /// The LLVM block in which stack memory is allocated: the first block of the function.
     pub(super) rooms: Block,
     places: Vec<Value>,
-    /// Classes within a turn that differ from those outside.
+    /// Shapes that values have within an iteration, where these differ from the shapes outside.
     pub(super) shapes: HashMap<wir::Value, Shape>,
 }
 
@@ -69,7 +69,7 @@ impl ChunkLoops {
 }
 
 impl Codegen<'_> {
-    /// What belongs together from an operation on.
+    /// Finds the section that starts at an operation.
     pub(super) fn find_chunk_loop(
         &mut self,
         node: &wir::Block,
@@ -97,7 +97,7 @@ impl Codegen<'_> {
             }
             run.end += 1;
         }
-        // What is loaded together stays together.
+        // An interleaved group must not be divided.
         let beyond = |run: &Run, at: usize| pieces.with(at).iter().any(|other| *other >= run.end);
         while let Some(first) = run.own.iter().copied().find(|at| beyond(&run, *at)) {
             run.end = first;
@@ -154,7 +154,7 @@ impl Codegen<'_> {
                 let word = self.kind(op.defs[0]) != Kind::Reg(RegClass::R64);
                 if word && op.uses.iter().all(|name| self.is_alike(*name)) { Role::Own } else { Role::Other }
             }
-            // A way out of the access that follows, which needs none if it is of the run.
+            // The side exit of the next access, which needs none if it belongs to the section.
             OpKind::Ahead(_) | OpKind::Spare(..) => Role::Done,
             OpKind::Count(_) | OpKind::Add(_) | OpKind::Restore(..) if !late => Role::Shared,
             _ => Role::Other,
@@ -165,13 +165,13 @@ impl Codegen<'_> {
         *self.shape(name) == Shape::Varying && matches!(self.kind(name), Kind::Reg(_))
     }
 
-    /// Whether all lanes run an operation, and that is known already.
+    /// Whether it is known that all lanes execute an operation.
     fn is_everywhere(&self, op: &Op) -> bool {
         let mask = op.uses[0];
         self.reps[mask.0 as usize].is_some() && !self.later.contains_key(&mask) && self.whole(op)
     }
 
-    /// Whether chunks differ in a value by a scalar at most, or in a vector that is in memory or in registers.
+    /// Whether the chunks of a value differ by a scalar at most, or are vectors in memory or in registers.
     fn is_alike(&self, name: wir::Value) -> bool {
         let register = matches!(self.kind(name), Kind::Reg(_));
         register
@@ -188,10 +188,11 @@ impl Codegen<'_> {
             }
     }
 
-    /// Whether an instruction without effect can be emitted for a chunk.
+    /// Whether an instruction without side effects can be emitted for one chunk.
     fn is_own(&self, inst: &Inst, op: &Op) -> bool {
         let plain = |src: &Src| matches!(src, Src::Reg(_) | Src::Not(_) | Src::Imm(_) | Src::Absent);
-        // Of integers of 64 bits more is known than their value ([`ScaledIndex`](super::scaled_index::ScaledIndex)).
+        // Other passes know more of a 64-bit integer than its value
+        // ([`ScaledIndex`](super::scaled_index::ScaledIndex)).
         let wide = op.defs.iter().any(|def| self.kind(*def) == Kind::Reg(RegClass::R64));
         let whole = match inst.op {
             O::Cvt | O::Shl | O::Shr | O::Or => true,
@@ -204,7 +205,7 @@ impl Codegen<'_> {
             && op.uses[1..].iter().all(|name| self.is_alike(*name))
     }
 
-    /// Whether a load that fits can be.
+    /// Whether a load that has been checked can be emitted for one chunk.
     fn is_own_load(&self, inst: &Inst, op: &Op) -> bool {
         let near = self
             .access(inst, false)
@@ -216,7 +217,7 @@ impl Codegen<'_> {
         near && address && !narrow && *self.shape(*name) != Shape::Varying && self.is_alike(*name)
     }
 
-    /// Whether a run gains by it, and little of it goes through memory.
+    /// Whether a chunk loop saves spills, and passes few values through memory.
     fn is_worth(&self, node: &wir::Block, run: &Run) -> bool {
         if run.own.len() < CHUNK_LOOP_MIN_OPS {
             return false;
@@ -247,10 +248,10 @@ impl Codegen<'_> {
         gains
     }
 
-    /// What the operations of a run read that others define, and what they define that others read.
+    /// The values that the section reads from outside, and those that it defines for readers outside.
     fn ends(&self, node: &wir::Block, run: &Run) -> (Vec<wir::Value>, Vec<wir::Value>) {
         let mut own: HashMap<wir::Value, u32> = HashMap::new();
-        // Nobody goes the ways out of accesses that need none.
+        // The side exits of accesses that have been checked are never taken.
         for op in &node.ops[run.start..run.end] {
             if let OpKind::Spare(..) = op.kind {
                 op.for_each_use(&mut |name| *own.entry(name).or_insert(0) += 1);
@@ -274,7 +275,7 @@ impl Codegen<'_> {
         (ins, defs)
     }
 
-    /// Emits a run by chunks.
+    /// Emits a section as a chunk loop.
     pub(super) fn emit_chunk_loop(
         &mut self,
         node: &wir::Block,
@@ -319,7 +320,7 @@ impl Codegen<'_> {
         for at in &run.own {
             self.interleaved_groups_at(node, pieces, *at);
             if !foreseen.is_done(*at) {
-                // Nothing of a run is checked where it stands.
+                // All accesses of the section have been checked before.
                 self.access_checked = true;
                 self.op(&node.ops[*at]);
             }
@@ -327,7 +328,7 @@ impl Codegen<'_> {
         let mut left = Vec::new();
         for out in &outs {
             if let Some(home) = homes.get(out) {
-                // What is kept is exact.
+                // Values in memory have canonical NaN bits.
                 let value = self.chunk(*out, 0);
                 let place = self.b.offset(self.barrier_slot_memory(), (*home).into());
                 self.store_iteration(value, place, index);
@@ -362,8 +363,8 @@ impl Codegen<'_> {
         }
     }
 
-    /// Of what a run leaves for the barrier that its node ends at: how far behind the first place it is kept, where nobody reads any more
-    /// what lies there.
+    /// Values that the section leaves only for the barrier at the end of its block, with the offsets of their
+    /// slots. The slots' previous contents are not read any more.
     fn only_slot(&mut self, node: &wir::Block, end: usize, outs: &[wir::Value]) -> BTreeMap<wir::Value, u32> {
         let mut homes = BTreeMap::new();
         let Term::Exit(exit) = &node.term else { return homes };
@@ -389,7 +390,7 @@ impl Codegen<'_> {
         homes
     }
 
-    /// Puts what chunks differ in into a place, if it is not the same for all.
+    /// Stores a value whose chunks differ by a vector in memory; `None` if it is the same for all chunks.
     fn laid_out(&mut self, name: wir::Value, number: usize) -> Option<Value> {
         let values: Vec<Value> = match self.shape(name) {
             Shape::Bottom | Shape::Uniform(_) => return None,
@@ -410,7 +411,7 @@ impl Codegen<'_> {
         Some(place)
     }
 
-    /// What a name is in the turn of a chunk.
+    /// The representation of a value within the iteration of a chunk.
     fn inside(
         &mut self,
         name: wir::Value,
@@ -462,12 +463,13 @@ impl Codegen<'_> {
         }
     }
 
-    /// A place on the stack for a value of all chunks.
+    /// Stack memory for all chunks of a value.
     fn place_of_run(&mut self, number: usize) -> Value {
         while self.chunk_loops.places.len() <= number {
             let here = self.b.current_block();
             self.b.position_at_end(self.chunk_loops.rooms);
-            // Whoever asks within a turn has the lanes of one chunk.
+            // Within an iteration `self.lanes` is the number of lanes of one chunk, so the launch's number is
+            // used.
             let place = self.b.alloca(self.b.vec(self.int(64), self.job.shape.lanes()), 64);
             self.chunk_loops.places.push(place);
             self.b.position_at_end(here);
@@ -475,7 +477,7 @@ impl Codegen<'_> {
         self.chunk_loops.places[number]
     }
 
-    /// Where a chunk's part of such a place is, and how many bytes it has.
+    /// The address of a chunk's part of such memory, and its alignment in bytes.
     fn iteration_place(&self, like: Value, place: Value, index: Value) -> (Value, u32) {
         let ty = like.ty();
         let bytes = if ty.element_bits() == 1 { 4 } else { ty.lanes() * ty.element_bits() / 8 };
@@ -502,8 +504,8 @@ impl Codegen<'_> {
     }
 }
 
-/// Whether operations gain by being emitted by chunks: more is alive than there are registers, and one chunk has enough to do at once. `size`:
-/// registers that a name takes in a chunk.
+/// Whether a section gains by a chunk loop: more values are live than there are registers, and one chunk
+/// alone has enough parallelism. `size`: the registers that a value takes for one chunk.
 pub(crate) fn gains(
     ops: &[&Op],
     outs: &[wir::Value],
@@ -514,7 +516,7 @@ pub(crate) fn gains(
     if ops.len() < CHUNK_LOOP_MIN_OPS {
         return false;
     }
-    // From where to where each vector is alive, and how many operations it is behind.
+    // The live range of each vector, and the length of the dependence chain that leads to it.
     let mut spans: BTreeMap<wir::Value, [usize; 2]> = BTreeMap::new();
     let mut depths: HashMap<wir::Value, usize> = HashMap::new();
     for (at, op) in ops.iter().enumerate() {
@@ -546,7 +548,7 @@ pub(crate) fn gains(
     most > level.vector_registers() as isize && ops.len() / depth >= CHUNK_LOOP_MIN_PARALLEL_OPS
 }
 
-/// By how much the first lane of a chunk is behind that of the chunk before, if that is the same everywhere.
+/// The constant distance between the first lanes of neighbouring chunks, if there is one.
 fn steps(pattern: &Affine, width: u32) -> Option<i32> {
     if pattern.by_chunk || !pattern.rows.is_empty() {
         return None;

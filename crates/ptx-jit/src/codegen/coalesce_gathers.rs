@@ -21,7 +21,7 @@ use ptx::isa::{Op as O, Sem, Space};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// A load of a node: its number in it, and where its element begins.
+/// A load of a block: its index in the block, and the offset of its element.
 #[derive(Clone, Copy)]
 struct Member {
     at: usize,
@@ -29,33 +29,34 @@ struct Member {
     site: Site,
 }
 
-/// Loads behind one register, by the same lanes.
+/// Loads by the same lanes, relative to one register.
 struct Family {
     uses: [wir::Value; 2],
     access: Access,
     members: Vec<Member>,
 }
 
-/// Loads that lie one behind another, the lowest first: a power of two of them.
+/// Loads of consecutive elements in ascending order. Their number is a power of two.
 struct Bunch {
     access: Access,
     members: Vec<Member>,
 }
 
-/// What was loaded together: whether it fits, and a vector for each member and chunk.
+/// The result of a coalesced gather: the condition that it was in bounds, and a vector for each member and
+/// chunk.
 type Loaded = (Value, Vec<Vec<Value>>);
 
-/// The bunches of a node.
+/// The coalesced gathers of a block.
 #[derive(Default)]
 pub(super) struct CoalescedGathers {
-    /// By the number of a load: its bunch, and which member it is.
+    /// For the index of each load, its gather and its index among the members.
     places: HashMap<usize, (Rc<Bunch>, usize)>,
-    /// By the number of a bunch's first member: what was loaded, or that it cannot be.
+    /// For the index of the first member of a gather, the result; `None`: it cannot be coalesced.
     loaded: HashMap<usize, Option<Loaded>>,
 }
 
 impl Codegen<'_> {
-    /// Finds the bunches among loads of a node that were not foreseen.
+    /// Finds groups among the loads of a block that were not checked at its start.
     pub(super) fn find_coalesced_gathers(
         &self,
         node: &wir::Block,
@@ -94,7 +95,7 @@ impl Codegen<'_> {
         ended.append(&mut families);
         for mut family in ended {
             family.members.sort_by_key(|member| (member.offset, member.at));
-            // The same element may be loaded twice; the second time it goes its own way.
+            // If an element is loaded twice, the second load is not a member.
             family.members.dedup_by_key(|member| member.offset);
             let bytes = i64::from(family.access.bytes());
             let most = (WIDE_GATHER_MAX_BITS / family.access.bits) as usize;
@@ -117,7 +118,7 @@ impl Codegen<'_> {
         bunches
     }
 
-    /// What a load of one word that lies anywhere is, and how far behind its register.
+    /// The access of a load of one word at an arbitrary address, and its offset from the register.
     fn coalesced_word(&self, inst: &Inst, op: &Op) -> Option<(Access, i64)> {
         let access = self.access_of(inst, false)?;
         let Src::Addr(Addr { base: Base::Reg(_), index: None, offset }) = inst.srcs.first()? else {
@@ -133,7 +134,7 @@ impl Codegen<'_> {
         plain.then_some((access, *offset))
     }
 
-    /// Loads a bunch with its first load, and notes what the load at that place takes of it.
+    /// Emits the gather at the first load of its group, and selects the words of the load at this index.
     pub(super) fn coalesced_gather_at(
         &mut self,
         node: &wir::Block,
@@ -148,12 +149,12 @@ impl Codegen<'_> {
         self.gathered = Some((*fits, vectors[index].clone()));
     }
 
-    /// Loads a bunch where `op` stands, one of its members.
+    /// Emits the gather where `op` stands, one of the members.
     fn load_coalesced(&mut self, bunch: &Bunch, op: &Op) -> Option<Loaded> {
         let mut access = bunch.access;
         let first = bunch.members[0];
         let addresses = self.addresses_from(op.uses[1], first.offset, &mut access)?;
-        // Indices of elements may be those of rows ([`contiguity_test`](super::contiguity_test)).
+        // The indices may be consecutive at run time ([`contiguity_test`](super::contiguity_test)).
         let apart = match &addresses {
             Addresses::Each(_) => true,
             Addresses::ScaledIndex(spread) => spread.scale != u64::from(access.bits / 8),
@@ -190,7 +191,7 @@ impl Codegen<'_> {
         let fast_end = self.b.current_block();
         self.b.br(on);
         self.b.position_at_end(slow);
-        // For the next time; this time each load goes its own way.
+        // The renewed bounds serve the next execution; in this one each load is executed on its own.
         self.renew_cached_bounds(reach, &addresses, mask, whole);
         let slow_end = self.b.current_block();
         self.b.br(on);
@@ -208,7 +209,8 @@ impl Codegen<'_> {
         Some((fits, vectors))
     }
 
-    /// Takes what was loaded for a load, or carries it out.
+    /// Uses the words of the coalesced gather if it was in bounds, and otherwise executes the load on its
+    /// own.
     pub(super) fn take_or(&mut self, access: Access, op: &Op, load: impl FnOnce(&mut Self) -> bool) -> bool {
         let Some((fits, vectors)) = self.gathered.take() else { return load(self) };
         let def = op.defs[0];
@@ -221,7 +223,7 @@ impl Codegen<'_> {
         self.b.cond_br(fits, done, alone, Likely::Yes);
         self.b.position_at_end(alone);
         if !load(self) {
-            // Somebody else carries it out.
+            // The load is executed on its own in another LLVM block.
             let there = self.b.current_block();
             self.b.position_at_end(done);
             self.b.br(alone);

@@ -22,7 +22,7 @@ use ptx_exec::native::{ExitPlace, ExitState, Held, PendingLanes, SavedReg, SideE
 use std::mem::offset_of;
 
 impl Codegen<'_> {
-    /// Stores what the lanes hold, and returns.
+    /// Stores the values of the lanes, and returns to the host.
     pub(super) fn leave(&mut self, exit: &Exit) {
         let place = match exit.why {
             ExitReason::Yield { block } => ExitPlace::Yield { block },
@@ -32,7 +32,7 @@ impl Codegen<'_> {
             ExitReason::Finished => {
                 self.team_counts(exit);
                 self.gone();
-                // DeferredPrefetches `gone` nobody goes on.
+                // After `gone` there is no lane that could continue.
                 return self.declined();
             }
         };
@@ -49,9 +49,9 @@ impl Codegen<'_> {
         let kept = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, kept)), 8);
         let (team, word) = (self.job.shape.team, self.lanes / 8);
         let mut room = Room::of(team);
-        // Masks of the live and of the running lanes.
+        // The masks of the live lanes and of the active lanes.
         room.place(4, 2 * team);
-        // What lies in its place stays there.
+        // Values that are read from their slots only stay there.
         room.skip(self.barrier_slots.room());
         let mask = self.scalar(exit.mask);
         self.b.store(live, kept, 4);
@@ -82,7 +82,7 @@ impl Codegen<'_> {
         self.b.ret(Some(self.c64(code(Reason::Left, 0, number))));
     }
 
-    /// Where a register is that lies in its place already.
+    /// The saved form of a register whose value is in its slot already.
     fn left_lying(&self, reg: Reg, name: wir::Value) -> Option<SavedReg> {
         match self.reps[name.0 as usize] {
             Some(Repr::Kept(offset)) => Some(SavedReg { reg, offset, held: Held::Each }),
@@ -96,7 +96,8 @@ impl Codegen<'_> {
         self.sums(exit);
     }
 
-    /// Goes on if an access fits, after another look at the memory if need be, and leaves before it otherwise. `None`: it cannot.
+    /// Continues if an access is in bounds, after renewing the cached bounds if necessary, and takes the side
+    /// exit otherwise. `None`: a side exit is not possible.
     pub(super) fn or_side_exit(
         &mut self,
         fits: Value,
@@ -130,7 +131,7 @@ impl Codegen<'_> {
         Some(())
     }
 
-    /// There is no code for several warps.
+    /// Notes that an operation has no code for a coarse warp.
     pub(super) fn give_up(&mut self, op: &Op) {
         self.out.unfit = true;
         for def in &op.defs {
@@ -143,7 +144,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// `%warpid` of a team's lanes.
+    /// `%warpid` of the lanes of a coarse warp.
     pub(super) fn warpid(&self, lanes: Lanes) -> Value {
         let team = self.load32(offset_of!(Frame, warp));
         let first = self.b.mul(team, self.c32(self.job.shape.team));
@@ -156,7 +157,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// Numbers of threads that are the same in each warp or team.
+    /// Thread indices that are constants, since they are the same in each warp or coarse warp.
     pub(super) fn constant_tid(&self, axis: usize, lanes: Lanes) -> Option<Value> {
         let [nx, ny, _] = self.job.shape.ntid;
         let tid = |thread: u32| [thread % nx, thread / nx % ny, thread / nx / ny][axis];

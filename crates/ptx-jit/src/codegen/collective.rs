@@ -14,7 +14,7 @@ use ptx_sem::shfl_source;
 use std::collections::BTreeMap;
 
 impl Codegen<'_> {
-    /// Whether the running lanes are all the live members of a warp-synchronous instruction.
+    /// Whether the active lanes are all the live members of a warp-synchronous instruction.
     pub(super) fn together(
         &mut self,
         site: Site,
@@ -29,7 +29,7 @@ impl Codegen<'_> {
         let members = match members {
             Some(name) if self.is_scalar(name) => self.scalar(name),
             Some(name) => {
-                // All lanes that run must name the same members.
+                // All active lanes must name the same members.
                 let first = self.first_lane(name, mask);
                 let mut same = self.c32(0);
                 let chunks: Vec<Value> = (0..self.chunks())
@@ -43,7 +43,7 @@ impl Codegen<'_> {
                 let differ = self.b.not(same);
                 let differ = self.b.and(differ, mask);
                 let differ = self.b.icmp(IntPred::Ne, differ, self.c32(0));
-                // No lane is a member then, which is never right.
+                // Then the member mask becomes empty, which never passes the test.
                 self.b.select(differ, self.c32(0), first)
             }
             None => {
@@ -62,7 +62,7 @@ impl Codegen<'_> {
         self.b.and(all, none)
     }
 
-    /// The same of each warp of a team.
+    /// As [`Codegen::together`], for each warp of a coarse warp.
     fn together_in_each(
         &mut self,
         site: Site,
@@ -84,14 +84,14 @@ impl Codegen<'_> {
         let members = self.b.splat(members, self.job.shape.team);
         let outside = self.b.and(mask, self.b.not(members));
         let here = self.b.xor(self.b.and(members, live), mask);
-        // Of a warp that does not run here nobody is asked.
+        // Warps without an active lane are not tested.
         let odd = self.b.icmp(IntPred::Ne, self.b.or(outside, here), self.b.zero(ty));
         let runs = self.b.icmp(IntPred::Ne, mask, self.b.zero(ty));
         let odd = self.b.bitcast(self.b.and(odd, runs), self.int(self.job.shape.team));
         self.b.icmp(IntPred::Eq, odd, self.b.zero(odd.ty()))
     }
 
-    /// The part of a mask that is a warp's.
+    /// The part of a mask that belongs to a warp.
     fn word_of(&self, mask: Value, warp: u32) -> Value {
         if self.job.shape.team == 1 {
             return mask;
@@ -100,7 +100,7 @@ impl Codegen<'_> {
         self.b.trunc(shifted, self.int(32))
     }
 
-    /// A value for each warp as that of a name.
+    /// Defines a value from one scalar for each warp.
     pub(super) fn define_by_warp(&mut self, name: wir::Value, of: impl Fn(&Self, u32) -> Value) {
         let warps: Vec<Value> = (0..self.job.shape.team).map(|warp| of(self, warp)).collect();
         if let [one] = warps.as_slice() {
@@ -129,7 +129,7 @@ impl Codegen<'_> {
         true
     }
 
-    /// The value of the lowest lane that runs.
+    /// The value of the lowest active lane.
     fn first_lane(&mut self, name: wir::Value, mask: Value) -> Value {
         let lane = self.lowest(mask);
         let place = self.scratch.expect("made at the start");
@@ -210,7 +210,7 @@ impl Codegen<'_> {
             return true;
         }
         let Some(def) = op.defs.first().copied() else { return true };
-        // One turn for each value that there is. The values lie in the scratch area.
+        // One iteration for each distinct value. The values are in the scratch area.
         let from = self.b.current_block();
         let (turn, done) =
             (self.b.append_block(self.function, "value"), self.b.append_block(self.function, "matched"));
@@ -302,7 +302,7 @@ impl Codegen<'_> {
         true
     }
 
-    /// Each lane takes from a lane that is known.
+    /// Each lane takes the value of a lane that is known at compile time.
     fn fixed(&mut self, own: &[Value], mask: Value, table: &[(u32, bool)]) -> (Vec<Value>, Vec<Value>) {
         let mut whole = own[0];
         let mut level: Vec<Value> = own.to_vec();
@@ -320,7 +320,7 @@ impl Codegen<'_> {
             let value = if self.full {
                 from
             } else {
-                // A lane that does not run gives zero.
+                // An inactive lane gives zero.
                 let word = self.b.lshr(runs, self.c32(start as u32));
                 let word = self.b.trunc(word, self.int(self.width));
                 self.b.select(
@@ -336,9 +336,11 @@ impl Codegen<'_> {
         (taken, valid)
     }
 
-    /// Of a warp's lanes, those that take from a lane of the mask or from themselves; of lanes that are not in it, it says nothing.
+    /// The lanes of a warp that take from a lane of the mask, or from themselves. The bits of lanes outside
+    /// of the mask have no meaning.
     fn givers(&self, mask: Value, table: &[(u32, bool)]) -> Value {
-        // Lanes that take from the same distance do so together: a shift of the mask for each distance.
+        // Lanes that take from the same distance are handled together, by one shift of the mask for each
+        // distance.
         let mut distances: BTreeMap<i64, u32> = BTreeMap::new();
         for (lane, (from, _)) in (0..).zip(table) {
             if *from != lane {
@@ -355,7 +357,7 @@ impl Codegen<'_> {
         givers
     }
 
-    /// Each lane takes from a lane that is computed.
+    /// Each lane takes the value of a lane that is computed at run time.
     fn computed(
         &mut self,
         own: &[Value],
@@ -367,7 +369,7 @@ impl Codegen<'_> {
         let ty = self.b.vec(self.int(32), self.width);
         let splat = |emit: &Self, value: u64| emit.b.const_splat(ty, value);
         let place = self.scratch.expect("made at the start");
-        // With 16 lanes to a chunk one instruction takes from both.
+        // With 16 lanes in a chunk, one instruction permutes both chunks.
         let pair = (self.env.target.level() == Level::Avx512 && own.len() == 2).then(|| (own[0], own[1]));
         if pair.is_none() {
             for (at, own) in own.iter().enumerate() {

@@ -13,36 +13,39 @@ use ptx::ir::Inst;
 use ptx::isa::Space;
 use std::mem::offset_of;
 
-/// A table in use.
+/// The table of the reduction buffer.
 #[derive(Clone, Copy)]
 pub(super) struct Table {
-    /// Its first entry.
+    /// The first entry.
     at: Value,
     kind: Kind,
 }
 
 impl Codegen<'_> {
-    /// What an atomic operation whose old value nobody wants is kept back as, if it is.
+    /// The kind of reduction that an atomic operation is combined as, if its old value is not read and it can
+    /// be combined.
     pub(super) fn combined_reductions(&self, inst: &Inst, access: Access, wanted: bool) -> Option<Kind> {
         let kind = Kind::of_inst(inst)?;
         (self.reductions == Some(kind) && access.space == Space::Global && !wanted).then_some(kind)
     }
 
-    /// Whether there is a table now, and it is worth while. Pays it for the updates of so many lanes.
+    /// The condition that there is a table and that it still has credit, and the table. Charges the credit
+    /// for the updates of all lanes.
     pub(super) fn table(&mut self, kind: Kind) -> (Value, Table) {
         self.out.postpones = true;
         let at = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, table)), 8);
         let credit = self.load64(offset_of!(Frame, credit));
         let some = self.b.icmp(IntPred::Ne, at, self.b.zero(self.b.ptr()));
         let worth = self.b.icmp(IntPred::Sge, credit, self.c64(0));
-        // A quarter of them may take another one's place, whatever comes next.
+        // A quarter of the lanes may replace an entry before the credit falls.
         let more = self.b.add(credit, self.c64(u64::from(self.lanes) / 4));
         let more = self.b.select(worth, more, credit);
         self.store_field(offset_of!(Frame, credit), more);
         (self.b.and(some, worth), Table { at, kind })
     }
 
-    /// Adds to what is kept back for an address. `idle`: what adds nothing. `combined`: what two make together; `carry_out`: does it.
+    /// Adds an operand to the entry of an address. `idle`: the identity of the operation. `combined`: emits
+    /// the combination of two operands; `carry_out`: emits the reduction itself.
     pub(super) fn combine_reduction(
         &mut self,
         table: Table,

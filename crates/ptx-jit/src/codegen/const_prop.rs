@@ -13,7 +13,8 @@ use crate::llvm::Value;
 use crate::wir;
 use crate::wir::{Func, Kind, OpKind, Shape};
 
-/// By name: where it comes from, unchanged, on every way: through phis, and across barriers. What comes from several comes from itself.
+/// For each value, the value that it is an unchanged copy of on every path, through phis and across barriers.
+/// A value that comes from several others is its own root.
 pub(super) fn roots(func: &Func) -> Vec<wir::Value> {
     let mut roots: Vec<Option<wir::Value>> = vec![None; func.kinds.len()];
     let mut copies: Vec<(wir::Value, &[wir::Value])> = Vec::new();
@@ -34,7 +35,7 @@ pub(super) fn roots(func: &Func) -> Vec<wir::Value> {
         }
     }
     copies.extend(restored.iter().map(|(def, from)| (*def, std::slice::from_ref(from))));
-    // What was once found to come from elsewhere comes from itself, so this ends.
+    // A value that was found to be its own root stays so; therefore the iteration ends.
     let mut changed = true;
     while std::mem::take(&mut changed) {
         for (def, from) in &copies {
@@ -54,7 +55,7 @@ pub(super) fn roots(func: &Func) -> Vec<wir::Value> {
 }
 
 impl Codegen<'_> {
-    /// The value of a phi, or of what is restored, if it is that of a constant which is known by now.
+    /// The constant that a phi or a restored register has, if its root is a constant that is known already.
     pub(super) fn settled(&mut self, name: wir::Value) -> Option<Repr> {
         let root = self.copies[name.0 as usize];
         let constant = |rep: &Repr| match rep {
@@ -71,9 +72,9 @@ impl Codegen<'_> {
         Some(self.coerce(root, name)).filter(constant)
     }
 
-    /// A value of which the plan says all: lanes with no other bits, or with no more room between bounds than they take.
+    /// A value that the WIR determines: its mask has no other lanes, or its range leaves no other value.
     pub(super) fn determined(&self, name: wir::Value) -> Option<Repr> {
-        // In a turn for one chunk, bases are that chunk's.
+        // Within a chunk loop the bases are those of the current chunk.
         if !matches!(self.kind(name), Kind::Reg(_)) || self.lanes != self.job.shape.lanes() {
             return None;
         }
@@ -95,7 +96,7 @@ impl Codegen<'_> {
                 }
                 let (low, high) = (pattern.lanes.iter().min()?, pattern.lanes.iter().max()?);
                 let bound = bound.filter(|_| !pattern.by_chunk)?;
-                // The lanes are less than half of all numbers apart, so the lowest of them is the least number.
+                // The lanes span less than half of all numbers, so the lowest lane has the least number.
                 let span = (i64::from(*high) - i64::from(*low)) as u64;
                 let fills = ty.element_bits() >= 32 && bound.high - bound.low == span;
                 fills.then(|| {

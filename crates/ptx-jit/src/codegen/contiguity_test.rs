@@ -13,7 +13,8 @@ use crate::llvm::{IntPred, Likely, Value};
 use crate::wir::Op;
 
 impl Codegen<'_> {
-    /// Loads by `gather`, or as rows where the indices are found to be such; by chunk the vector of each element.
+    /// Loads with `gather`, or with one vector load for each chunk whose indices are found to be consecutive.
+    /// Returns for each chunk the vector of each element.
     pub(super) fn load_contiguous_or(
         &mut self,
         places: &Addresses,
@@ -50,7 +51,7 @@ impl Codegen<'_> {
                 differ = self.b.and(differ, self.mask_chunk(self.scalar(op.uses[0]), c));
             }
             odd = Some(odd.map_or(differ, |odd| self.b.or(odd, differ)));
-            // Equal indices of 32 bits may still wrap around within the row.
+            // Consecutive 32-bit indices may still wrap around within the chunk.
             let last = self.b.add(first, self.c32(self.width - 1));
             let less = if spread.signed { IntPred::Slt } else { IntPred::Ult };
             wraps = self.b.or(wraps, self.b.icmp(less, last, first));

@@ -19,7 +19,7 @@ use crate::wir;
 use crate::wir::Affine;
 
 impl Codegen<'_> {
-    /// Whether every chunk's lanes are near each other, and neither all at one place nor one behind another.
+    /// Whether the lanes of every chunk are close to each other, but neither at one address nor consecutive.
     pub(super) fn lies_near(&self, pattern: &Affine, access: Access) -> bool {
         let near = |c: u32| {
             let lanes = self.relative(pattern, c);
@@ -33,7 +33,7 @@ impl Codegen<'_> {
             && (0..self.chunks()).all(near)
     }
 
-    /// How many elements each lane is behind the lowest.
+    /// For each lane, how many elements it is after the lowest lane.
     fn elements(&self, lanes: &[i32], access: Access) -> Option<Vec<u32>> {
         let (low, bytes) = (*lanes.iter().min()?, access.bytes());
         let element = |lane: &i32| {
@@ -44,7 +44,8 @@ impl Codegen<'_> {
         lanes.iter().map(element).collect()
     }
 
-    /// The pieces of a family: loads whose elements are together in no more vectors than those of one may be, if more than one.
+    /// Groups of a family: loads whose elements need no more vectors together than those of one load may
+    /// need. A group has at least two loads.
     pub(super) fn covering_of(
         &self,
         members: &[Member],
@@ -57,7 +58,7 @@ impl Codegen<'_> {
             return Vec::new();
         };
         let bytes = i64::from(access.bytes());
-        // What lies farther away would cost each load permutations of vectors that have nothing of it.
+        // Elements that are further away would need permutations of vectors that contain none of them.
         let left = i64::from(self.width - 1 - span % self.width) * bytes;
         let mut pieces = Vec::new();
         let mut rest = members;
@@ -75,7 +76,7 @@ impl Codegen<'_> {
         pieces
     }
 
-    /// Carries out the loads of a piece.
+    /// Emits the loads of a group.
     pub(super) fn load_covering(&mut self, node: &wir::Block, piece: &Piece) {
         debug_assert!(piece.kind == Kind::Near, "loads that are near each other");
         let (bases, pattern) = self.places_of(piece);
@@ -106,7 +107,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// So many elements, one behind another.
+    /// Loads so many consecutive elements.
     fn load_run(&self, base: Value, count: u32, access: Access) -> Vec<Value> {
         let (ty, bytes) = (self.b.vec(self.int(access.bits), self.width), access.bytes());
         let vector = |at: u32| {
@@ -122,7 +123,8 @@ impl Codegen<'_> {
         (0..count.div_ceil(self.width)).map(vector).collect()
     }
 
-    /// For each member the elements of its lanes, so many behind `elements`.
+    /// For each member, the elements of its lanes; `elements` are the lanes' positions, to which the member's
+    /// offset is added.
     fn sort_out(&self, vectors: &[Value], elements: &[u32], members: &[u32]) -> Vec<Value> {
         let mut sorted = Vec::new();
         let mut rest = members;
@@ -137,7 +139,7 @@ impl Codegen<'_> {
         sorted
     }
 
-    /// Each lane's element, from as many vectors as there are.
+    /// The element of each lane, selected from any number of vectors.
     fn one_of_vectors(&self, vectors: &[Value], elements: &[u32], member: u32) -> Value {
         let width = self.width;
         let [first, rest @ ..] = vectors else { unreachable!("ptxvm bug: no element, no vector") };
@@ -164,11 +166,12 @@ impl Codegen<'_> {
         self.b.permute(have, &indices)
     }
 
-    /// The same for two members, if they have as many elements together in the first two vectors as in the others: two permutations each.
+    /// As [`Codegen::one_of_vectors`] for two members at once, with two permutations for each, if they have
+    /// as many elements in the first two vectors together as in the others.
     fn two_of_four(&self, vectors: &[Value], elements: &[u32], members: [u32; 2]) -> Option<[Value; 2]> {
         let [a, b, c, rest @ ..] = vectors else { return None };
         let (width, d) = (self.width, rest.first().unwrap_or(c));
-        // By half, the elements of one member behind those of the other.
+        // For each half, the elements of one member followed by those of the other.
         let mut halves = [Vec::new(), Vec::new()];
         let mut own = [Vec::new(), Vec::new()];
         for (own, member) in own.iter_mut().zip(members) {

@@ -18,23 +18,24 @@ use ptx::ir::Reg;
 use ptx_exec::native::{CtaCode, Slot, SuspendPoint, TidTable};
 use std::mem::{offset_of, size_of};
 
-/// Values that the parts of an emitted function share.
+/// Values that several parts of an emitted function use.
 #[derive(Clone, Copy)]
 pub(super) struct Shared {
-    /// Whether it runs a CTA.
+    /// Whether the call executes a whole CTA.
     whole: Value,
-    /// Where a warp's turn ends.
+    /// The LLVM block that ends a warp's section.
     next: Block,
-    /// Where a team keeps its values; warps find it in the frame.
+    /// The slot memory of a coarse warp; single warps find theirs in the frame.
     kept: Option<Value>,
 }
 
 impl Codegen<'_> {
-    /// Where each barrier's values are kept.
+    /// Assigns the slots of all barriers.
     pub(super) fn assign_barrier_slots(&mut self) {
         let func = self.job.func;
         let team = self.job.shape.team;
-        // A team keeps which lanes have not exited, and says where it leaves which of them were running.
+        // A coarse warp also saves which of its lanes are live and, at a side exit, which of them were
+        // active.
         let homes = self.find_barrier_slots(if team > 1 { 8 * team } else { 0 });
         let barriers = func.resumes.iter().enumerate().map(|(at, resume)| SuspendPoint {
             block: resume.block,
@@ -46,13 +47,13 @@ impl Codegen<'_> {
         self.barrier_slots = homes;
     }
 
-    /// How a warp is made to begin, or to go on: numbers behind those of the blocks.
+    /// The code by which a warp is started or resumed: codes follow the numbers of the PTX blocks.
     pub(super) fn start_code(&self) -> u64 {
         self.job.function.blocks.len() as u64
     }
 
-    /// From the head to where the running warp begins: with the caller's frame, or with the first warp of the CTA. Returns the code that
-    /// says where it begins.
+    /// Emits the code from the function's entry to the point where the running warp starts: with the caller's
+    /// frame, or with the first warp of the CTA. Returns the code of that point.
     pub(super) fn dispatch(&mut self) -> Value {
         let enter = self.b.append_block(self.function, "enter");
         let warp = self.b.append_block(self.function, "warp");
@@ -86,7 +87,7 @@ impl Codegen<'_> {
         let tid = at(self, offset_of!(Frame, tids), table);
         let team = self.job.shape.team > 1;
         let kept = if team {
-            // How large what a team keeps is, nobody knows before all exits are there.
+            // The size of a coarse warp's slot memory is known only after all side exits have been emitted.
             let base = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, keeps)), 8);
             let offset = self.b.mul(number, self.load64(offset_of!(Frame, keep_bytes)));
             self.b.gep(base, offset)
@@ -128,7 +129,8 @@ impl Codegen<'_> {
         begin
     }
 
-    /// The end of a warp's turn: the next warp, or, when all have had theirs, the other side of the barrier, or the next CTA.
+    /// Emits the end of a warp's section: the next warp follows; after the last warp, the first warp resumes
+    /// behind the barrier, or the next CTA starts.
     fn turn(&self, next: Block, warp: Block) {
         let word = |emit: &Self, offset| emit.load32(offset);
         self.b.position_at_end(next);
@@ -148,7 +150,7 @@ impl Codegen<'_> {
         self.store_field(offset_of!(Frame, waiting), self.c32(0));
         let none = self.b.icmp(IntPred::Eq, at, self.c32(0));
         self.b.cond_br(none, over, some, Likely::Unknown);
-        // The next CTA of those that were handed over.
+        // Starts the next CTA of the batch.
         self.b.position_at_end(over);
         let user = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, user)), 8);
         let ty = self.b.fn_type(Some(self.int(32)), &[self.b.ptr()]);
@@ -159,7 +161,8 @@ impl Codegen<'_> {
         self.b.position_at_end(done);
         self.b.ret(Some(self.c64(code(Reason::Finished, 0, 0))));
 
-        // One bit: all wait at one barrier. The upper half is for those that count all threads of the CTA, exited ones too.
+        // If one bit is set, all warps wait at one barrier. The upper half holds barriers that count all
+        // threads of the CTA, also exited ones.
         self.b.position_at_end(some);
         let less = self.b.sub(at, self.c32(1));
         let several = self.b.and(at, less);
@@ -176,7 +179,7 @@ impl Codegen<'_> {
         self.b.ret(Some(self.c64(code(Reason::Apart, 0, 0))));
     }
 
-    /// The cases of where a warp of a CTA begins: a code and where to go.
+    /// The points at which a warp of a CTA may start, as codes and LLVM blocks.
     pub(super) fn beginnings(&self) -> Vec<(u64, Block)> {
         let Some(shared) = self.shared_cta else { return Vec::new() };
         let first = self.start_code();
@@ -186,7 +189,7 @@ impl Codegen<'_> {
         cases
     }
 
-    /// No lane is left: in a CTA the next warp has its turn.
+    /// Emits the exit of the last live lane: in a CTA the next warp executes.
     pub(super) fn gone(&self) {
         let Some(shared) = self.shared_cta else { return };
         let (leave, stay) =
@@ -208,7 +211,8 @@ impl Codegen<'_> {
         slot
     }
 
-    /// At a barrier of the CTA: if the warp is there as a whole, it keeps what lives, and the next warp has its turn.
+    /// Emits a barrier of the CTA: if all live lanes of the warp have arrived, it saves the live values, and
+    /// the next warp executes.
     pub(super) fn wait(&mut self, index: u32, exit: &Exit) {
         let Some(shared) = self.shared_cta else { return };
         let resume = &self.job.func.resumes[index as usize];
@@ -232,7 +236,7 @@ impl Codegen<'_> {
         self.b.position_at_end(leave);
     }
 
-    /// Stores what is kept where a warp or a team waits.
+    /// Saves the live values where a warp or a coarse warp waits.
     pub(super) fn keep_all(&mut self, index: u32, live: Value) {
         let place = self.barrier_slot_memory();
         if self.job.shape.team > 1 {
@@ -252,7 +256,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// Where the running warp or team keeps its values.
+    /// The slot memory of the running warp or coarse warp.
     pub(super) fn barrier_slot_memory(&self) -> Value {
         if let Some(Shared { kept: Some(kept), .. }) = self.shared_cta {
             return kept;
@@ -260,7 +264,8 @@ impl Codegen<'_> {
         self.b.load(self.b.ptr(), self.field(offset_of!(Frame, kept)), 8)
     }
 
-    /// Begins what is done only where a whole CTA runs; `None` if that never does. Gives where to go on.
+    /// Begins code that is executed only if a whole CTA runs; `None` if none ever does. Returns the LLVM
+    /// block that follows.
     pub(super) fn if_whole(&self) -> Option<Block> {
         let shared = self.shared_cta?;
         let (then, on) =
@@ -270,7 +275,7 @@ impl Codegen<'_> {
         Some(on)
     }
 
-    /// Loads what was kept of a register.
+    /// Loads the saved value of a register.
     pub(super) fn restore(&mut self, index: u32, reg: Reg, name: wir::Value) -> Repr {
         if let Some(offset) = self.barrier_slots.lies(name) {
             return Repr::Kept(offset);

@@ -27,14 +27,14 @@ impl Codegen<'_> {
         }
     }
 
-    /// Gives the phis of a node what comes from a block.
+    /// Adds the operands of a block's phis for an edge from an LLVM block.
     pub(super) fn arrive(&mut self, node: BlockId, from: Block, values: &[Repr]) {
         for (index, value) in values.iter().enumerate() {
             let Some(phi) = self.phis.get(&(node.0, index)) else { continue };
             let pairs: Vec<(Value, Value)> = match (phi, value) {
                 (Repr::Chunks(phi), _) if phi.is_empty() => continue,
                 (Repr::Scalar(phi), Repr::Scalar(value)) => vec![(*phi, *value)],
-                // It lies there whichever way it came.
+                // The value is in its slot on every path.
                 (Repr::Kept(_), _) => Vec::new(),
                 (Repr::Bases(phi), Repr::Bases(value)) | (Repr::Chunks(phi), Repr::Chunks(value)) => {
                     phi.iter().copied().zip(value.iter().copied()).collect()
@@ -47,13 +47,13 @@ impl Codegen<'_> {
         }
     }
 
-    /// Hands the values that a successor's phis want over, before the terminator is emitted.
+    /// Adds the values that a successor's phis need, before the terminator is emitted.
     pub(super) fn store_state(&mut self, from: BlockId, to: BlockId) {
         let values = self.state_stored(from, to);
         self.state_values(to, values);
     }
 
-    /// What the phis of a node want from one of its predecessors.
+    /// The values that the phis of a block need from one of its predecessors.
     pub(super) fn state_stored(&mut self, from: BlockId, to: BlockId) -> Vec<Repr> {
         let func = self.job.func;
         let target = &func.nodes[to.0 as usize];
@@ -67,7 +67,7 @@ impl Codegen<'_> {
         values
     }
 
-    /// Gives a node's phis what comes from the block that stands here.
+    /// Adds the operands of a block's phis for an edge from the current LLVM block.
     pub(super) fn state_values(&mut self, to: BlockId, values: Vec<Repr>) {
         if values.is_empty() {
             return;
@@ -95,7 +95,7 @@ impl Codegen<'_> {
             Term::If { cond, .. } => Some(self.condition(cond)),
             _ => None,
         };
-        // A condition that is known leaves one way. Constant masks are those of teams.
+        // A constant condition leaves one edge. Only masks of coarse warps are constant.
         if self.job.shape.team > 1
             && let (Some(known), Term::If { then, els, .. }) = (condition.and_then(Value::number), term)
         {
@@ -103,7 +103,7 @@ impl Codegen<'_> {
             self.store_state(id, to);
             return self.b.br(self.at(to));
         }
-        // The same successor twice has two edges of one block.
+        // If both successors are the same block, its phis need two different predecessors.
         let mut detours: Vec<(BlockId, Block)> = Vec::new();
         for to in term.successors() {
             if self.barrier_slots.is_entered(id, to) {
@@ -137,7 +137,7 @@ impl Codegen<'_> {
         }
         for (to, block) in detours {
             self.b.position_at_end(block);
-            // What lies in a place that is stored to is read before.
+            // Values that are read from a slot are loaded before the slot is overwritten.
             let values = self.state_stored(id, to);
             self.enter_barrier_slots(id, to);
             self.state_values(to, values);

@@ -24,15 +24,16 @@ pub(super) fn readers(func: &Func) -> Readers {
     if func.nodes.len() > ENDPOINT_TEST_MAX_BLOCKS { Readers::default() } else { Readers::new(func) }
 }
 
-/// A test of all lanes where a node ends.
+/// The test at the end of a block of whether a condition holds in all lanes.
 pub(super) struct Test {
-    /// Where the comparisons stand, what joins them, and what makes a mask of it, in their order.
+    /// The comparisons, the operations that join them, and the operations that make a mask of the result, in
+    /// program order.
     ops: Vec<usize>,
-    /// What the mask is made of.
+    /// The predicate that the mask is made of.
     pred: wir::Value,
-    /// What passes is what that is not true of.
+    /// Whether the test is for the negation of the predicate.
     negated: bool,
-    /// Where that leads no lane passes, from the node that asks for it.
+    /// The edge that is taken if no lane satisfies the condition, from the block that tests for it.
     none: Option<(BlockId, BlockId)>,
 }
 
@@ -42,23 +43,24 @@ impl Test {
     }
 }
 
-/// How a predicate is made.
+/// How a predicate is computed.
 enum Made<'a> {
-    /// By a comparison of numbers.
+    /// By a comparison of integers.
     Compared(&'a Inst),
-    /// Where both of two are true, or else one of them.
+    /// As the conjunction (`true`) or disjunction of two predicates.
     Joined(bool, [wir::Value; 2]),
 }
 
-/// A side of a comparison.
+/// One side of a comparison.
 enum Side {
-    /// The same in all lanes.
+    /// A value that is the same in all lanes.
     Same(Value),
-    /// The first lane's, and by how much the last is more; none is less than the first.
+    /// The value of the first lane, and the difference between the last lane and the first. No lane is below
+    /// the first.
     Lanes(Value, u64),
 }
 
-/// How an operation makes a predicate, as far as scalars may find out about it.
+/// How an operation computes a predicate, if endpoint tests handle it.
 fn made<'f>(function: &'f Function, op: &Op) -> Option<Made<'f>> {
     let OpKind::Inst(site) = op.kind else { return None };
     let inst = site.inst(function)?;
@@ -76,7 +78,7 @@ fn made<'f>(function: &'f Function, op: &Op) -> Option<Made<'f>> {
 }
 
 impl Codegen<'_> {
-    /// The test that a node ends with, if nobody else reads what it is made of.
+    /// The test that a block ends with, if nothing else reads the comparisons.
     pub(super) fn test_of(&self, id: BlockId) -> Option<Test> {
         let func = self.job.func;
         let node = &func.nodes[id.0 as usize];
@@ -109,10 +111,10 @@ impl Codegen<'_> {
             op.for_each_use(&mut |name| _ = read.insert(name));
         }
         let mine: Vec<wir::Value> = ops.iter().flat_map(|at| &node.ops[*at].defs).copied().collect();
-        // Nobody reads what each lane does but where it is asked for.
+        // A lane's own result may be read only where the mask is tested for lanes.
         let own = |asks: BlockId, on: BlockId, around: &[(BlockId, BlockId)]| {
             let elsewhere = |to: &BlockId| ![id, asks].contains(to) && !self.is_behind((asks, on), *to);
-            // A phi behind a way around reads at the end of the node that the way begins in.
+            // A phi on a shortcut edge reads its operand at the end of the block that the edge leaves.
             let handed = |name: &wir::Value| {
                 around.iter().any(|(from, to)| {
                     let to = &func.nodes[to.0 as usize];
@@ -143,7 +145,7 @@ impl Codegen<'_> {
         (none.is_some() || own(id, els, &[(id, then)])).then_some(Test { ops, pred, negated, none })
     }
 
-    /// Notes what becomes of the test of all lanes that a block ends with, if it ends with one.
+    /// Records a remark about the endpoint test of a block, if the block ends with a test of all lanes.
     pub(super) fn remark_endpoint_test(&self, id: BlockId, found: bool) {
         let node = &self.job.func.nodes[id.0 as usize];
         let asks = matches!(node.term, Term::If { cond: Cond::Equal(..), then, els, .. } if then != els);
@@ -158,7 +160,8 @@ impl Codegen<'_> {
         }
     }
 
-    /// Finds the comparisons that a predicate is made of in a node, each used once, and what joins them. `None`: it is made of something else.
+    /// Collects the comparisons within the block that a predicate is computed from, each used once, and the
+    /// operations that join them. `None`: other operations contribute.
     fn gather(&self, node: &wir::Block, pred: wir::Value, ops: &mut Vec<usize>) -> Option<()> {
         if self.shape(pred).is_uniform() {
             return Some(());
@@ -174,15 +177,16 @@ impl Codegen<'_> {
         }
     }
 
-    /// Whether a block is reached only through the edge between two others.
+    /// Whether a block is reached only through one edge.
     fn is_behind(&self, (from, to): (BlockId, BlockId), block: BlockId) -> bool {
         self.job.func.nodes[to.0 as usize].preds == [from] && self.dominators.dominates(to, block)
     }
 
-    /// Goes on to `then` where scalars say that all lanes pass; what follows is for the others. Makes what the test is made of.
+    /// Branches to `then` where the scalar test shows that all lanes pass. The following code is for all
+    /// other cases. Then emits the comparisons of all lanes.
     pub(super) fn test(&mut self, id: BlockId, then: BlockId, test: Test) {
         let node = &self.job.func.nodes[id.0 as usize];
-        // Where that is known, so is what each lane does.
+        // Where the scalar test decides, the result of each lane is known.
         let ways =
             [Some((!test.negated, id, then)), test.none.map(|(asks, none)| (test.negated, asks, none))];
         for (wanted, from, to) in ways.into_iter().flatten() {
@@ -199,7 +203,8 @@ impl Codegen<'_> {
         }
     }
 
-    /// Whether a predicate is that in all lanes, as far as scalars say; `None`: they say nothing.
+    /// The condition that the predicate equals `wanted` in all lanes, as far as scalars show; `None`: they
+    /// show nothing.
     fn all_are(&mut self, node: &wir::Block, pred: wir::Value, wanted: bool) -> Option<Value> {
         if self.shape(pred).is_uniform() {
             let value = self.scalar(pred);
@@ -213,7 +218,7 @@ impl Codegen<'_> {
                 if both == wanted {
                     return Some(self.b.and(a?, b?));
                 }
-                // One of them is enough.
+                // One of the two is sufficient.
                 match (a, b) {
                     (Some(a), Some(b)) => Some(self.b.or(a, b)),
                     (one, None) | (None, one) => one,
@@ -222,7 +227,8 @@ impl Codegen<'_> {
         }
     }
 
-    /// Whether a comparison holds in all lanes, or in none if negated, as far as scalars say; `None`: they say nothing.
+    /// The condition that a comparison holds in all lanes (or in none, if negated), as far as scalars show;
+    /// `None`: they show nothing.
     fn passes(&mut self, inst: &Inst, op: &Op, negated: bool) -> Option<Value> {
         let signed = inst.mods.ty() == Ty::S32;
         let mut cmp = inst.mods.cmp()?;
@@ -254,7 +260,8 @@ impl Codegen<'_> {
             }
             _ => return None,
         };
-        // It is none of so many numbers from the first on, also where those wrap around.
+        // The other side is not among the numbers from the first lane's to the last lane's, also where these
+        // wrap around.
         if cmp == Cmp::Ne {
             let apart = self.b.sub(other, first);
             return Some(self.b.icmp(IntPred::Ugt, apart, self.c32(u32::try_from(most).ok()?)));
@@ -262,7 +269,7 @@ impl Codegen<'_> {
         let long = self.int(64);
         let wide = |value: Value| if signed { self.b.sext(value, long) } else { self.b.zext(value, long) };
         let (first, other) = (wide(first), wide(other));
-        // As wide numbers, lanes that wrap around are more than any number of 32 bits.
+        // As 64-bit numbers, lanes that wrap around exceed every 32-bit number.
         let last = self.b.add(first, self.c64(most));
         Some(match cmp {
             Cmp::Lt | Cmp::Lo => self.b.icmp(IntPred::Slt, last, other),

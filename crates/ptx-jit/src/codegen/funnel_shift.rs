@@ -18,20 +18,21 @@ use crate::wir::{Kind, Op, Shape};
 use ptx::ir::{Inst, RegClass, Src};
 use ptx::isa::{Op as O, Ty};
 
-/// A word of each lane, by chunk; none: zero.
+/// One 32-bit word of each lane, by chunk; `None`: zero.
 type Half = Option<Vec<Value>>;
 
-/// What is known of a 64-bit value.
+/// How a 64-bit value is made of 32-bit words.
 #[derive(Clone, Debug)]
 pub(super) enum WordPair {
-    /// The low and the high word.
+    /// The low word and the high word.
     Both([Half; 2]),
-    /// Such, shifted to the right; the amounts by chunk, and whether all are known to be less than 32.
+    /// Two words shifted to the right; the shift amounts by chunk, and whether all are known to be less than
+    /// 32.
     Shifted([Half; 2], Vec<Value>, bool),
 }
 
 impl Codegen<'_> {
-    /// Notes what words the result of an instruction has.
+    /// Records the words of an instruction's result.
     pub(super) fn note_word_pair(&mut self, inst: &Inst, op: &Op) {
         let ([def], true) = (op.defs.as_slice(), self.env.target.level() != Level::Baseline) else { return };
         if inst.guard.is_some() {
@@ -46,7 +47,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// Notes that a value is a number that shifts a word by less than its width.
+    /// Records whether a value is a shift amount that is less than the width of a word.
     fn note_bound(&mut self, inst: &Inst, op: &Op, def: wir::Value) {
         let is_small = match Expr::of(inst).map(|expr| expr.arith) {
             Some(Arith::And) => matches!(inst.srcs.get(1), Some(Src::Imm(bits)) if *bits < 32),
@@ -141,7 +142,7 @@ impl Codegen<'_> {
         Some(chunks.iter().map(|chunk| self.b.trunc(*chunk, ty)).collect())
     }
 
-    /// A conversion to 32 bits of what was shifted out of two words.
+    /// Emits a conversion to 32 bits of two shifted words as a funnel shift.
     pub(super) fn funnel_shift_of(&mut self, inst: &Inst, op: &Op) -> bool {
         let word = |ty: Ty| matches!(ty, Ty::U32 | Ty::S32);
         let long = |ty: Ty| matches!(ty, Ty::U64 | Ty::S64);
@@ -169,7 +170,7 @@ impl Codegen<'_> {
             if *small {
                 return both;
             }
-            // From 32 on, the high word comes down; from 64 on, nothing is left.
+            // From a shift of 32 on the result is part of the high word; from 64 on it is zero.
             let more = self.b.sub(*by, word);
             let some = self.b.icmp(IntPred::Ult, more, word);
             let more = self.b.select(some, more, zero);

@@ -1,4 +1,6 @@
-//! Instructions that compute in each lane on its own.
+//! Instructions whose result in a lane depends on the operands of that lane only.
+//!
+//! Invariant: an instruction that has no native code is executed by the interpreter's step.
 
 use super::nan_canonical::bit;
 use super::{Codegen, LANES, Repr};
@@ -13,7 +15,7 @@ use ptx::ir::{Addr, Base, Dst, Inst, RegClass, Src};
 use ptx::isa::{Space, Sreg, TyKind};
 use std::mem::offset_of;
 
-/// Which lanes an operand is wanted for.
+/// The lanes that an operand is needed for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lanes {
     /// The first lane of a chunk, as a scalar.
@@ -53,14 +55,14 @@ impl Codegen<'_> {
         self.note_result(inst, op);
     }
 
-    /// Emits the reading of a clock.
+    /// Emits a read of a clock.
     fn read_clock(&mut self, site: Site, inst: &Inst, op: &Op) -> bool {
         let (Some(sreg), [_, full, masked]) = (crate::effects::clock(inst), op.uses.as_slice()) else {
             return false;
         };
         let [def] = op.defs.as_slice() else { return true };
         let (_, begun) = self.clock([*full, *masked]);
-        // The counts are of the blocks before this one.
+        // The counts are those at the start of this block.
         let mut value = self.b.add(begun, self.c64(u64::from(site.index) + 1));
         if matches!(sreg, Sreg::Globaltimer | Sreg::GlobaltimerLo | Sreg::GlobaltimerHi) {
             value = self.b.add(value, self.load64(offset_of!(Frame, began)));
@@ -76,7 +78,7 @@ impl Codegen<'_> {
         true
     }
 
-    /// Where the warp's clock is kept, and what it shows once those counts are added.
+    /// The location of the warp's clock, and its value after these counts have been added.
     pub(super) fn clock(&mut self, counts: [wir::Value; 2]) -> (Value, Value) {
         let place = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, clock)), 8);
         let before = self.b.load(self.int(64), place, 8);
@@ -84,14 +86,14 @@ impl Codegen<'_> {
         (place, counts.into_iter().fold(before, |sum, count| self.b.add(sum, count)))
     }
 
-    /// Notes what is known of an instruction's result besides its value.
+    /// Records facts about an instruction's result, besides its value.
     pub(super) fn note_result(&mut self, inst: &Inst, op: &Op) {
         self.note_origin(inst, op);
         self.note_scaled_index(inst, op);
         self.note_word_pair(inst, op);
     }
 
-    /// Follows generic addresses of shared and local memory through sums and copies.
+    /// Tracks generic addresses of shared and local memory through sums and copies.
     fn note_origin(&mut self, inst: &Inst, op: &Op) {
         use super::Origin;
         use crate::analysis::expr::{Arith, Expr, Operand, operands};
@@ -122,7 +124,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// A scalar as the value of a name, whatever its class.
+    /// Defines a value of any shape as a scalar.
     pub(super) fn define(&mut self, name: wir::Value, value: Value) {
         let rep = match self.shape(name) {
             Shape::Uniform(_) | Shape::Bottom => Repr::Scalar(value),
@@ -141,7 +143,7 @@ impl Codegen<'_> {
         self.reps[name.0 as usize] = Some(rep);
     }
 
-    /// Emits native code for an instruction on values alone, if there is any.
+    /// Emits native code for an instruction that accesses no memory and no other lanes, if there is any.
     fn lowered(&mut self, site: Site, inst: &Inst, op: &Op) -> bool {
         if op.defs.is_empty() {
             return false;
@@ -150,7 +152,7 @@ impl Codegen<'_> {
         let copied =
             if op.defs.iter().all(|def| self.may_be_noncanonical(*def)) { lowering.copied_srcs } else { 0 };
         let free = lowering.number_srcs | copied;
-        // The carry flags are the last that is read and the last that is written.
+        // The carry flag that is read is the last use, and the one that is written is the last definition.
         let flags = |name: &&wir::Value| self.kind(**name) == Kind::Mask;
         let carry_in = op.uses[1..].last().filter(flags).filter(|_| lowering.reads_carry);
         let carry_in = carry_in.map(|name| self.scalar(*name));
@@ -168,7 +170,7 @@ impl Codegen<'_> {
             Shape::Varying => (0..self.chunks()).map(Lanes::Chunk).collect(),
         };
         let scalar = matches!(shape[0], Lanes::First(_));
-        // The chunks of which NaN may have any bits yet, and their operands.
+        // Chunks whose NaNs may still have any bits, with their operands.
         let rare = lowering.rare_nan && !scalar && op.defs.len() == 1 && carry_out.is_none();
         let mut again = Vec::new();
         let mut results: Vec<Vec<Value>> = vec![Vec::new(); op.defs.len()];
@@ -181,7 +183,7 @@ impl Codegen<'_> {
                 && carry_in.is_none()
                 && carry_out.is_none()
             {
-                // No lane runs, so nobody looks at it.
+                // No lane is active, so the result is never read.
                 let kept = inst.dsts.iter().filter(|dst| !matches!(dst, Dst::Sink));
                 for (result, (_, def)) in results.iter_mut().zip(kept.zip(&op.defs)) {
                     let ty = self.b.vec(self.scalar_type(self.kind(*def)), self.width);
@@ -248,8 +250,9 @@ impl Codegen<'_> {
         true
     }
 
-    /// Gives what is a NaN among some chunks of a result the bits that the meaning says: a NaN is rare, so one branch asks for all of them, and
-    /// only behind it the instruction is emitted as a whole. `mask`: who runs, if not all; `some`: which chunks, and their operands.
+    /// Gives the NaNs among some chunks of a result the bits that the PTX semantics defines. A NaN is rare,
+    /// so one branch tests all chunks, and the complete instruction is emitted only behind it. `mask`: the
+    /// active lanes, if not all; `some`: the chunks, with their operands.
     fn exact_nan(
         &self,
         lowering: &Lowering,
@@ -260,7 +263,7 @@ impl Codegen<'_> {
         let number = |value: Value| self.b.bitcast(value, self.b.like(value.ty(), self.b.f64()));
         let numbers: Vec<Value> = some.iter().map(|(at, _)| number(results[*at])).collect();
         let odd: Vec<Value> = match mask {
-            // Lanes that are off may have gone on to numbers that are none; nobody looks at theirs.
+            // Inactive lanes may hold NaNs, which are never read.
             Some(mask) => {
                 let odd = some.iter().zip(&numbers).map(|((at, _), number)| {
                     let runs = self.mask_chunk(mask, *at as u32);
@@ -298,12 +301,12 @@ impl Codegen<'_> {
         }
     }
 
-    /// The operands of an instruction, in those lanes.
+    /// The operands of an instruction for the given lanes.
     pub(super) fn operands(&mut self, inst: &Inst, op: &Op, lanes: Lanes) -> Option<Vec<Operand>> {
         self.free_operands(inst, op, lanes, 0)
     }
 
-    /// The same; sources in the set `free` may hold any NaN.
+    /// As [`Codegen::operands`]; sources in the set `free` may hold any NaN.
     pub(super) fn free_operands(
         &mut self,
         inst: &Inst,
@@ -339,7 +342,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// A scalar in those lanes.
+    /// A scalar in the form that the given lanes need.
     fn in_lanes(&self, value: Value, lanes: Lanes) -> Value {
         match lanes {
             Lanes::First(_) => value,
@@ -353,7 +356,7 @@ impl Codegen<'_> {
         self.name(name, lanes)
     }
 
-    /// One operand; `next` counts the registers.
+    /// One operand; `next` is the index of the next register.
     pub(super) fn operand(
         &mut self,
         src: &Src,
@@ -390,7 +393,7 @@ impl Codegen<'_> {
         })
     }
 
-    /// A 32- or 64-bit value as wide as the destination.
+    /// A 32- or 64-bit value, resized to the destination.
     fn as_word(&self, value: Value, inst: &Inst) -> Operand {
         let class = inst.dsts.first().and_then(Dst::reg).map_or(RegClass::R64, |reg| reg.class);
         let bits = match class {
@@ -410,12 +413,13 @@ impl Codegen<'_> {
         Operand::Value(value)
     }
 
-    /// The address of what an operand names, 64 bits wide.
+    /// The 64-bit address of the symbol that an operand names.
     pub(super) fn symbol(&self, addr: &Addr) -> Option<Value> {
         let offset = addr.offset as u64;
         Some(match addr.base {
             Base::Absolute | Base::KernelParam => self.c64(offset),
-            // Placed for each module: the code names it, so that it holds for another one with the same text.
+            // The variable is placed separately for each module: the code refers to a symbol, so that it
+            // serves every module with the same text.
             Base::Var(VarId(id)) if self.is_placed(id) => self.symbolic(&format!("v{id}"), offset),
             Base::Var(var) => self.c64(self.job.layout.variable(var).wrapping_add(offset)),
             Base::Func(FuncId(id)) => self.symbolic(&format!("f{id}"), offset),
@@ -427,7 +431,7 @@ impl Codegen<'_> {
         })
     }
 
-    /// Whether the address of a variable is the module's, and not an offset in a window.
+    /// Whether the address of a variable belongs to the module, and is not an offset in a window.
     fn is_placed(&self, var: u32) -> bool {
         let variable = self.job.program.variables.get(var as usize);
         variable.is_some_and(|v| {
@@ -440,7 +444,7 @@ impl Codegen<'_> {
         if offset == 0 { address } else { self.b.add(address, self.c64(offset)) }
     }
 
-    /// A special register that does not move, as a 32- or 64-bit value.
+    /// A special register that does not change during execution, as a 32- or 64-bit value.
     fn sreg(&mut self, sreg: Sreg, axis: usize, lanes: Lanes) -> Option<Value> {
         let field = match sreg {
             Sreg::Tid if axis < 3 => return self.tid(axis, lanes),
@@ -520,7 +524,7 @@ impl Codegen<'_> {
         })
     }
 
-    /// `cvta`: addresses of a space and generic ones differ by where the space's window lies.
+    /// `cvta`: a generic address is an address of a space plus the start of that space's window.
     fn cvta(&mut self, inst: &Inst, op: &Op) -> bool {
         let Kind::Reg(RegClass::R64) = self.kind(op.defs[0]) else { return false };
         let to_space = inst.op == ptx::isa::Op::CvtaTo;
@@ -563,7 +567,7 @@ impl Codegen<'_> {
         true
     }
 
-    /// The same for local memory, of which each lane has its own.
+    /// `cvta` for local memory, which is separate for each lane.
     fn cvta_local(&mut self, inst: &Inst, op: &Op, to_space: bool) -> bool {
         let (origin, stride) =
             (self.load64(offset_of!(Frame, local)), self.load64(offset_of!(Frame, local) + 8));

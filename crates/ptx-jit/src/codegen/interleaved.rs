@@ -29,22 +29,22 @@ use ptx::isa::{Op as O, Sem, Space};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// One access of a piece: its number in the node, and where its element begins.
+/// A member of a group: the index of the access in the block, and the offset of its element.
 #[derive(Clone, Copy)]
 pub(super) struct Member {
     pub(super) at: usize,
     pub(super) offset: i64,
 }
 
-/// Accesses of a node that may be carried out together.
+/// Accesses of a block that may be grouped.
 struct Family {
-    /// The register of their addresses.
+    /// The register that the addresses are relative to.
     name: wir::Value,
     access: Access,
     members: Vec<Member>,
 }
 
-/// Accesses that are carried out together, the lowest first.
+/// Accesses that are emitted together, in ascending order of their addresses.
 pub(super) struct Piece {
     name: wir::Value,
     pub(super) access: Access,
@@ -52,53 +52,53 @@ pub(super) struct Piece {
     pub(super) kind: Kind,
 }
 
-/// What the accesses of a piece are.
+/// The form of a group.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A power of two, one element behind the other.
+    /// An interleaved group: a power of two of consecutive elements.
     Record,
-    /// Loads of rows that overlap.
+    /// A window: loads of overlapping contiguous vectors.
     Rows,
-    /// Loads whose lanes are near each other ([`covering_loads`](super::covering_loads)).
+    /// Loads whose lanes access nearby elements ([`covering_loads`](super::covering_loads)).
     Near,
 }
 
-/// The pieces of a node.
+/// The groups of a block.
 #[derive(Default)]
 pub(super) struct InterleavedGroups {
     pieces: Vec<Piece>,
-    /// By the number of an access: what of which pieces is to be done there.
+    /// For the index of an access, the groups that are emitted there, and which part of each.
     places: HashMap<usize, Vec<(usize, Part)>>,
-    /// By piece of rows: the vectors, by run of chunks.
+    /// For each window, the covering vectors, by run of consecutive chunks.
     vectors: HashMap<usize, Vec<Covered>>,
-    /// By the number of an access: all accesses of its piece.
+    /// For the index of an access, all accesses of its group.
     members: HashMap<usize, Rc<[usize]>>,
 }
 
 impl InterleavedGroups {
-    /// The accesses that are carried out together with one, itself among them; none, if it is by itself.
+    /// The members of an access's group, including the access; empty if it belongs to no group.
     pub(super) fn with(&self, at: usize) -> &[usize] {
         self.members.get(&at).map_or(&[], |all| all)
     }
 }
 
-/// What of a piece is done at a place.
+/// The part of a group that is emitted at an access.
 #[derive(Clone, Copy)]
 enum Part {
-    /// All of a record, or the vectors of rows.
+    /// A whole interleaved group, or the covering vectors of a window.
     All,
-    /// One row, by its number.
+    /// One vector of a window, by its number.
     Row(usize),
 }
 
-/// Chunks whose lanes lie one behind the other, and the vectors that cover what rows they load.
+/// Chunks whose lanes are consecutive, and the vectors that cover all loads of a window for these chunks.
 struct Covered {
     chunks: u32,
     vectors: Vec<Value>,
 }
 
 impl<'a> Codegen<'a> {
-    /// Finds the pieces of a node; what is dealt with by others is done.
+    /// Finds the groups of a block. Accesses that another pass emits are marked as done.
     pub(super) fn find_interleaved_groups(
         &mut self,
         node: &wir::Block,
@@ -113,7 +113,7 @@ impl<'a> Codegen<'a> {
         let mut stores: Vec<Family> = Vec::new();
         for (at, op) in node.ops.iter().enumerate() {
             let OpKind::Inst(site) = op.kind else {
-                // Who leaves here goes on behind what was stored before.
+                // A side exit here resumes after the stores before it, so these must be complete.
                 if matches!(op.kind, OpKind::Guard(..)) && !foreseen.is_done(at) {
                     ended.append(&mut stores);
                 }
@@ -122,7 +122,7 @@ impl<'a> Codegen<'a> {
             let Some(inst) = site.inst(self.job.function) else { continue };
             let member = if foreseen.fits(at) { self.member(inst, op) } else { None };
             match (inst.op, inst.mods.sem()) {
-                // Of variables that nobody writes.
+                // Loads of variables that are never written.
                 (O::Ld, Sem::Weak) if matches!(inst.mods.space(), Space::Param | Space::Const) => {}
                 (O::Ld | O::LdNc | O::Ldu, Sem::Weak) => {
                     ended.append(&mut stores);
@@ -160,7 +160,7 @@ impl<'a> Codegen<'a> {
             for piece in self.groups_of(family) {
                 if piece.kind == Kind::Rows {
                     rows += 1;
-                    // Where shuffles are as scarce as loads, every second piece is loads.
+                    // Where shuffles are as scarce as loads, every second window stays a set of loads.
                     if self.env.target.tuning().double_pumped_512 && rows % 2 == 0 {
                         self.remark_op(&node.ops[piece.members[0].at]);
                         self.missed(
@@ -207,7 +207,8 @@ impl<'a> Codegen<'a> {
         }
     }
 
-    /// What an access of one word for each lane is, and how far behind its register.
+    /// The access of an instruction that loads or stores one word for each lane, and its offset from the
+    /// register.
     fn member(&self, inst: &Inst, op: &Op) -> Option<(Access, i64)> {
         let write = inst.op == O::St;
         let access = self.access_of(inst, write)?;
@@ -231,7 +232,7 @@ impl<'a> Codegen<'a> {
             .then_some((access, *offset))
     }
 
-    /// Whether every chunk's lanes lie one behind another, and their vectors are as long as a line of the cache.
+    /// Whether the lanes of every chunk are consecutive, and a chunk's vector is as long as a cache line.
     fn is_row(&self, pattern: &Affine, access: Access) -> bool {
         self.env.target.level() == Level::Avx512
             && access.bits == 32
@@ -240,7 +241,7 @@ impl<'a> Codegen<'a> {
             && (0..self.chunks()).all(|c| is_run(&self.relative(pattern, c), access))
     }
 
-    /// Whether every chunk's lanes are too far from each other for anything better.
+    /// Whether the lanes of every chunk are too far apart for a cheaper form.
     fn is_apart(&self, pattern: &Affine, access: Access) -> bool {
         let near = (0..self.chunks()).any(|c| {
             let lanes = self.relative(pattern, c);
@@ -251,11 +252,12 @@ impl<'a> Codegen<'a> {
         !near && self.transposed_rows(pattern, access, true).is_empty()
     }
 
-    /// The pieces of a family: runs of elements, cut into powers of two. What is left over stays as it is.
+    /// The groups of a family: runs of consecutive elements, split into powers of two. Remaining accesses
+    /// stay single.
     fn groups_of(&self, mut family: Family) -> Vec<Piece> {
         let bytes = i64::from(family.access.bytes());
         family.members.sort_by_key(|member| (member.offset, member.at));
-        // The same element may be loaded twice; the second time it is not of the piece.
+        // If an element is loaded twice, the second load is not a member.
         family.members.dedup_by_key(|member| member.offset);
         let (Some(first), Some(last)) = (family.members.first(), family.members.last()) else {
             return Vec::new();
@@ -288,7 +290,7 @@ impl<'a> Codegen<'a> {
         pieces
     }
 
-    /// The rows of a family that lie within a vector from the first.
+    /// The loads of a family that start within one vector's length from the first.
     fn rows_of(&self, family: Family) -> Vec<Piece> {
         let reach = i64::from(self.width * family.access.bytes());
         let mut pieces = Vec::new();
@@ -305,11 +307,11 @@ impl<'a> Codegen<'a> {
         pieces
     }
 
-    /// Whether records of that many bytes overlap nowhere.
+    /// Whether the records of different lanes do not overlap; each has so many bytes.
     fn is_disjoint(&self, name: wir::Value, span: i64) -> bool {
         let Some(pattern) = self.pattern(name) else { return false };
         let lanes = match pattern.by_chunk {
-            // How chunks lie to each other is not known.
+            // The distances between chunks are not known.
             true => return false,
             false => pattern.lanes,
         };
@@ -318,7 +320,7 @@ impl<'a> Codegen<'a> {
         sorted.windows(2).all(|pair| pair[1] - pair[0] >= span)
     }
 
-    /// Carries out what is to be done at the place of an access.
+    /// Emits the parts of groups that belong at an access.
     pub(super) fn interleaved_groups_at(
         &mut self,
         node: &wir::Block,
@@ -341,7 +343,7 @@ impl<'a> Codegen<'a> {
         }
     }
 
-    /// The places of the first member of a piece.
+    /// The addresses of the first member of a group.
     pub(super) fn places_of(&mut self, piece: &Piece) -> (Vec<Value>, Affine) {
         let mut access = piece.access;
         let addresses = self.addresses_from(piece.name, piece.members[0].offset, &mut access);
@@ -355,7 +357,7 @@ impl<'a> Codegen<'a> {
         }
     }
 
-    /// Loads the vectors that cover the rows of a piece.
+    /// Loads the vectors that cover a window.
     fn cover(&mut self, node: &wir::Block, piece: &Piece) -> Vec<Covered> {
         let (bases, pattern) = self.places_of(piece);
         self.prefetch_rows(node, piece, &bases, &pattern);
@@ -390,7 +392,7 @@ impl<'a> Codegen<'a> {
         covered
     }
 
-    /// Fetches what single loads of the rows would have fetched.
+    /// Emits the prefetches that separate loads of the window would have emitted.
     fn prefetch_rows(&mut self, node: &wir::Block, piece: &Piece, bases: &[Value], pattern: &Affine) {
         let first = piece.members[0].offset;
         for member in &piece.members {
@@ -407,7 +409,7 @@ impl<'a> Codegen<'a> {
         self.prefetch_grid_stride(piece.access, &Addresses::Affine(bases.to_vec(), pattern.clone()), op);
     }
 
-    /// A row of the vectors that cover it.
+    /// Selects one load of a window from the covering vectors.
     fn row(&mut self, node: &wir::Block, piece: &Piece, row: usize, covered: &[Covered]) {
         let member = piece.members[row];
         let far = (member.offset - piece.members[0].offset) as i32 / piece.access.bytes() as i32;
@@ -426,7 +428,7 @@ impl<'a> Codegen<'a> {
         self.group_is_loaded(op, chunks);
     }
 
-    /// The result of a load of a piece, and what is noted of any load's.
+    /// Defines the result of a load of a group, and records the facts that every load records.
     pub(super) fn group_is_loaded(&mut self, op: &Op, chunks: Vec<Value>) {
         self.reps[op.defs[0].0 as usize] = Some(Repr::Chunks(chunks));
         if let Some(inst) = self.inst_of(op) {
@@ -434,13 +436,13 @@ impl<'a> Codegen<'a> {
         }
     }
 
-    /// An element of memory as what an access makes of it.
+    /// An element of memory, extended to the register of the access.
     pub(super) fn extended(&self, value: Value, access: Access, op: &Op) -> Value {
         let signed = self.inst_of(op).is_some_and(|inst| inst.mods.ty().is_signed());
         self.extend(value, Access { signed, ..access }, op.defs[0])
     }
 
-    /// Carries out the accesses of a record.
+    /// Emits the accesses of an interleaved group.
     fn record(&mut self, node: &wir::Block, piece: &Piece) {
         let access = piece.access;
         let (bases, pattern) = self.places_of(piece);
@@ -475,7 +477,7 @@ impl<'a> Codegen<'a> {
         }
     }
 
-    /// What a store writes in a chunk.
+    /// The elements that a store writes for a chunk.
     fn stored(&mut self, op: &Op, c: u32, access: Access) -> Value {
         let OpKind::Inst(site) = op.kind else { unreachable!("ptxvm bug: a store is an instruction") };
         let inst = site.inst(self.job.function).expect("ptxvm bug: a store is an instruction");
@@ -484,12 +486,12 @@ impl<'a> Codegen<'a> {
     }
 }
 
-/// Whether lanes lie one behind another.
+/// Whether lanes are consecutive.
 fn is_run(lanes: &[i32], access: Access) -> bool {
     lanes.iter().enumerate().all(|(at, lane)| *lane == (at as u32 * access.bytes()) as i32)
 }
 
-/// Puts an access to those of the same register.
+/// Adds an access to the family of its register.
 fn join(families: &mut Vec<Family>, name: wir::Value, access: Access, member: Member) {
     let same = |family: &&mut Family| {
         family.name == name && (family.access.bits, family.access.space) == (access.bits, access.space)

@@ -17,7 +17,7 @@ use ptx::ir::{Addr, Base, Inst, RegClass, Src};
 use ptx::isa::{Sem, Space, Ty, TyKind};
 use std::mem::{offset_of, size_of};
 
-/// What a load or store does, beside its address.
+/// A load or a store, without its address.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Access {
     pub(super) space: Space,
@@ -25,10 +25,10 @@ pub(super) struct Access {
     pub(super) bits: u32,
     /// Elements of a lane.
     pub(super) count: u32,
-    /// Whether elements are extended with their sign.
+    /// Whether elements are sign-extended.
     pub(super) signed: bool,
     pub(super) write: bool,
-    /// Whether it adds what is kept back.
+    /// Whether it is a reduction that is combined in the reduction buffer.
     pub(super) sum: bool,
 }
 
@@ -39,33 +39,33 @@ impl Access {
     }
 }
 
-/// What is compared with the bounds of a site at once, from the addresses on.
+/// The bytes that one comparison with the cached bounds of a site covers, relative to the addresses.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reach {
     pub(super) site: Site,
     pub(super) space: Space,
     pub(super) write: bool,
-    /// Whether it is of sums that are kept back, which have windows of their own.
+    /// Whether it is for combined reductions, which have cached bounds of their own.
     pub(super) sum: bool,
     /// The first byte, relative to the address.
     pub(super) lo: i64,
-    /// The one behind the last byte, relative to the address.
+    /// The end of the last byte, relative to the address.
     pub(super) hi: i64,
-    /// What the address must be a multiple of.
+    /// The required alignment of the address.
     pub(super) align: u32,
 }
 
-/// The addresses of an access, in its space.
+/// The addresses of an access, in its state space.
 pub(super) enum Addresses {
-    /// The same in all lanes.
+    /// One address for all lanes.
     Same(Value),
-    /// Bases and what the lanes add.
+    /// One base, or one for each chunk, plus a constant for each lane.
     Affine(Vec<Value>, Affine),
-    /// A base and a stride, and what the lanes add.
+    /// A base and a stride, plus a constant for each lane.
     Rows([Value; 2], Affine),
-    /// A scalar plus scaled numbers of 32 bits.
+    /// A scalar plus scaled 32-bit indices.
     ScaledIndex(ScaledIndex),
-    /// Anything.
+    /// One address for each lane.
     Each(Vec<Value>),
 }
 
@@ -78,10 +78,10 @@ impl Codegen<'_> {
         self.access_of(inst, write)
     }
 
-    /// What an instruction reads or writes, however it is ordered.
+    /// The access that an instruction makes, of any memory order.
     pub(super) fn access_of(&self, inst: &Inst, write: bool) -> Option<Access> {
         let ty = inst.mods.ty();
-        // Weak accesses of 128 bits are those of two words; the others are seen whole.
+        // A weak 128-bit access is two 64-bit words; with any other order it must be single-copy atomic.
         let (bits, count) = match ty {
             Ty::B128 if inst.mods.sem() == Sem::Weak => (64, 2),
             _ => (ty.bits(), u32::from(inst.mods.vec())),
@@ -101,8 +101,8 @@ impl Codegen<'_> {
         Some(Access { space, bits, count, signed: ty.is_signed(), write, sum: false })
     }
 
-    /// The addresses of the first source; `next` counts registers. A generic access becomes one of the space that its address was made
-    /// in.
+    /// The addresses of the first source; `next` is the index of the next register. A generic address is
+    /// treated as one of the space that it was made in, if that is known.
     pub(super) fn addresses(
         &mut self,
         inst: &Inst,
@@ -126,7 +126,7 @@ impl Codegen<'_> {
         self.addresses_from(name, offset, access)
     }
 
-    /// The addresses so far behind those of a name.
+    /// The addresses at an offset from a register.
     pub(super) fn addresses_from(
         &mut self,
         name: wir::Value,
@@ -165,7 +165,7 @@ impl Codegen<'_> {
                 let rows = [shift(self, base), self.stride_of(name)?];
                 if self.full { Addresses::Rows(rows, *pattern) } else { self.by_chunk(rows, &pattern) }
             }
-            // A narrow pattern could wrap around.
+            // An affine 32-bit address could wrap around.
             Shape::Affine(pattern) if !narrow => {
                 let count = if pattern.by_chunk { self.chunks() } else { 1 };
                 let mut bases = Vec::new();
@@ -198,7 +198,8 @@ impl Codegen<'_> {
             Some(access) => self.take_or(access, op, |emit| emit.loaded(site, inst, op, access)),
             None => false,
         };
-        // What comes after in the program must not be read before. The machine keeps the order of loads.
+        // Later accesses must not be executed before an acquire load. The fence orders the compiler; the
+        // processor keeps loads in order.
         if done && inst.mods.sem() == Sem::Acquire {
             self.b.fence(Ordering::Acquire);
         }
@@ -211,7 +212,7 @@ impl Codegen<'_> {
             return false;
         }
         let guarded = self.is_guarded(inst);
-        // Parameters: nothing is to be checked.
+        // Parameters need no check.
         if access.space == Space::Param {
             return !guarded && self.param(inst, op, access);
         }
@@ -280,7 +281,7 @@ impl Codegen<'_> {
         inst.guard.is_some()
     }
 
-    /// `ld.param` of the kernel.
+    /// `ld.param` of a kernel parameter.
     fn param(&mut self, inst: &Inst, op: &Op, access: Access) -> bool {
         let Some(Src::Addr(Addr { base: Base::KernelParam, index: None, offset })) = inst.srcs.first() else {
             return false;
@@ -315,7 +316,7 @@ impl Codegen<'_> {
             self.applied("access", "shared memory in registers of a warp strip");
             return true;
         }
-        // The values, in chunks.
+        // The values, by element and chunk.
         let mut values: Vec<Vec<Value>> = Vec::new();
         for c in 0..self.chunks() {
             let Some(operands) = self.values(inst, op, c, next) else { return false };
@@ -347,7 +348,7 @@ impl Codegen<'_> {
         true
     }
 
-    /// The values behind the address, of a chunk; not the cache policy that may follow them.
+    /// The values of a chunk that follow the address, without a cache policy after them.
     pub(super) fn values(&mut self, inst: &Inst, op: &Op, chunk: u32, mut next: usize) -> Option<Vec<Value>> {
         let mut values = Vec::new();
         let pairs = if inst.mods.ty() == Ty::B128 { 2 } else { 1 };
@@ -369,7 +370,7 @@ impl Codegen<'_> {
         (fast, slow)
     }
 
-    /// Renews the window of the site, and leaves the access to the interpreter.
+    /// The slow path: renews the cached bounds of the site, and lets the interpreter execute the access.
     pub(super) fn slow(
         &mut self,
         site: Site,
@@ -392,7 +393,7 @@ impl Codegen<'_> {
         self.stepped(site, inst, op, false)
     }
 
-    /// Renews the window of a site from the allocation around the access of a lane that runs.
+    /// Renews the cached bounds of a site from the allocation that an active lane accesses.
     pub(super) fn renew_cached_bounds(
         &mut self,
         reach: Reach,
@@ -444,7 +445,7 @@ impl Codegen<'_> {
         self.b.call_host(void, "reach", &args);
     }
 
-    /// Addresses of any shape as vectors.
+    /// Addresses of any form as vectors.
     pub(super) fn each(&mut self, addresses: &Addresses) -> Vec<Value> {
         match addresses {
             Addresses::Each(chunks) => chunks.clone(),
@@ -460,7 +461,8 @@ impl Codegen<'_> {
         }
     }
 
-    /// The lanes of a mask (or of its chunk, from bit 0 on), the lowest and the highest of them, which is a lane too if there are none.
+    /// The active lanes of a mask (or of a chunk of it, shifted to bit 0), with the lowest and the highest of
+    /// them. If there are none, these are the numbers of some lanes.
     pub(super) fn running(&self, mask: Value, chunk: Option<u32>) -> (Value, Value, Value) {
         let lanes = match chunk {
             None => mask,
@@ -477,7 +479,7 @@ impl Codegen<'_> {
         (lanes, self.lowest(lanes), self.lane_number(high))
     }
 
-    /// Whether all accesses fit their bounds, and the addresses of the process.
+    /// The condition that all accesses are in bounds, and the host addresses.
     pub(super) fn places(
         &mut self,
         site: Site,
@@ -493,7 +495,7 @@ impl Codegen<'_> {
         Some((fits, self.placed(access, addresses)?))
     }
 
-    /// Addresses as those of the process.
+    /// Guest addresses as host addresses.
     pub(super) fn placed(&mut self, access: Access, addresses: &Addresses) -> Option<Addresses> {
         if access.space == Space::Local {
             let (origin, stride) =
@@ -505,7 +507,7 @@ impl Codegen<'_> {
                     let lanes: Vec<u64> = (0..self.width).map(|l| u64::from(c * self.width + l)).collect();
                     self.b.mul(self.b.const_ints(self.int(32), &lanes), self.b.splat(step, self.width))
                 };
-                // A warp's local memory is less than 2 GiB.
+                // The local memory of a warp is less than 2 GiB.
                 let index = (0..self.chunks()).map(index).collect();
                 return Some(Addresses::ScaledIndex(ScaledIndex {
                     base,
@@ -543,15 +545,16 @@ impl Codegen<'_> {
         })
     }
 
-    /// Whether the operation runs in all 32 lanes.
+    /// Whether all 32 lanes execute the operation.
     pub(super) fn whole(&self, op: &Op) -> bool {
         self.full && self.scalar(op.uses[0]) == self.all_lanes()
     }
 
-    /// Where an access of that many bytes may begin: what makes the first address zero, and how many there are.
+    /// The addresses at which an access of `span` bytes may begin: the bias that maps the first to zero, and
+    /// their number.
     pub(super) fn bounds(&mut self, reach: Reach, span: u32) -> Option<(Value, Value)> {
         let room = |emit: &Self, bytes: Value, least: u64| {
-            // What is there in any case needs no saturation.
+            // If at least `span` bytes always exist, the subtraction needs no saturation.
             if u64::from(span) <= least {
                 return emit.b.sub(bytes, emit.c64(u64::from(span) - 1));
             }
@@ -562,7 +565,8 @@ impl Codegen<'_> {
         Some(match reach.space {
             Space::Shared => (zero, room(self, self.shared[1], self.job.layout.shared_bytes.into())),
             Space::Local => {
-                // Lanes' own memories that are further apart than an index reaches are the interpreter's.
+                // If the lanes' local memories are further apart than an index reaches, the interpreter
+                // executes the access.
                 let (stride, top) =
                     (self.load64(offset_of!(Frame, local) + 8), self.load64(offset_of!(Frame, local) + 16));
                 let near = self.b.icmp(IntPred::Ult, stride, self.c64(1 << 26));
@@ -582,7 +586,7 @@ impl Codegen<'_> {
     }
 }
 
-/// The number of a space, as the host's function wants it.
+/// The number of a state space in calls of the host.
 pub(crate) fn space_number(space: Space) -> u32 {
     match space {
         Space::Global => 0,
@@ -591,7 +595,7 @@ pub(crate) fn space_number(space: Space) -> u32 {
     }
 }
 
-/// The space of a number.
+/// The state space with that number.
 pub(crate) fn space_of(number: u32) -> Space {
     match number {
         0 => Space::Global,

@@ -23,28 +23,28 @@ use ptx::isa::{Op as O, Space, Ty};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// The most turns that are taken without asking, and the most bytes of a step: products of them stay small.
+/// The most iterations without a check, and the most bytes of a step. Their products do not overflow.
 const FAR: u64 = 1 << 31;
 
-/// The turns of a loop that begins with a node.
+/// A loop whose header is the block.
 pub(super) struct Turns {
-    /// How many are left, where the node begins.
+    /// The fuel at the start of the block.
     left: wir::Value,
-    /// By predecessor: whether a turn of the loop ends there, and nothing else.
+    /// For each predecessor, whether the edge only ends an iteration of the loop.
     again: Vec<bool>,
-    /// How much less is left after each of them, at least.
+    /// The least fuel that an iteration uses.
     price: u64,
-    /// Of addresses.
+    /// The steps of addresses.
     steps: HashMap<wir::Value, Step>,
 }
 
-/// By how much an address is more in each turn.
+/// The constant that each iteration adds to an address.
 struct Step {
     by: i64,
     widened: Vec<Widened>,
 }
 
-/// A number of 32 bits, the same in all lanes, that must not wrap around.
+/// A uniform 32-bit number that must not wrap around.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Widened {
     name: wir::Value,
@@ -52,11 +52,11 @@ struct Widened {
     signed: bool,
 }
 
-/// What is known of all loops.
+/// The predicated loops of a function.
 #[derive(Default)]
 pub(super) struct LoopPredication {
     turns: HashMap<BlockId, Option<Rc<Turns>>>,
-    /// By node: the accesses fit while more turns are left than this.
+    /// For each loop header, the accesses are in bounds while more fuel is left than this.
     until: HashMap<BlockId, Value>,
 }
 
@@ -64,14 +64,14 @@ pub(super) struct LoopPredication {
 #[derive(Clone, Copy)]
 struct Stepping {
     name: Option<wir::Value>,
-    /// By how much it is more in each turn.
+    /// The constant that each iteration adds.
     by: i64,
-    /// What it is, as far as that is known: its bits.
+    /// The bits of the source, as far as they are known.
     bits: Option<u64>,
 }
 
 impl Codegen<'_> {
-    /// The turns of the loop that begins with a node, if it has accesses enough that step on by constants.
+    /// The loop whose header is a block, if enough of its accesses step by constants.
     fn turns(&mut self, id: BlockId) -> Option<Rc<Turns>> {
         if let Some(known) = self.loop_predication.turns.get(&id) {
             return known.clone();
@@ -124,7 +124,7 @@ impl Codegen<'_> {
         Some(Turns { left, again, price, steps })
     }
 
-    /// By how much fewer turns are left than where the loop's node began, if this is known.
+    /// By how much the fuel decreases between the start of the loop header and this value, if that is known.
     fn price(&self, mut at: wir::Value, left: wir::Value) -> Option<u64> {
         let mut price = 0_i64;
         for _ in 0..LOOP_PREDICATION_MAX_DEFINITIONS {
@@ -139,8 +139,8 @@ impl Codegen<'_> {
         None
     }
 
-    /// By how much more a value is, in every lane, than in the turn before. What is not of the node has not changed: it dominates it, and where a turn
-    /// ends is dominated by the node.
+    /// The constant that each iteration adds to a value, in every lane. A value from outside the block does
+    /// not change: its definition dominates the block, and the block dominates the ends of the iterations.
     fn step(
         &self,
         node: &wir::Block,
@@ -194,7 +194,7 @@ impl Codegen<'_> {
                 | Operand::Video(_) => return None,
             });
         }
-        // What is made of the same is the same.
+        // A function of unchanged sources is unchanged.
         if sources.iter().all(|source| source.by == 0) {
             return crate::effects::is_pure(inst).then_some(0);
         }
@@ -202,7 +202,7 @@ impl Codegen<'_> {
         self.step_of_sum(Expr::of(inst)?, *to, &sources, widened)
     }
 
-    /// By how much more what an instruction makes is, from its operands.
+    /// The step of an instruction's result, computed from the steps of its operands.
     fn step_of_sum(
         &self,
         expr: Expr,
@@ -263,7 +263,7 @@ impl Codegen<'_> {
         })
     }
 
-    /// The step of a number that is widened, and multiplied by a constant.
+    /// The step of a number that is widened and multiplied by a constant.
     fn widen(&self, source: Stepping, from: Ty, times: i64, widened: &mut Vec<Widened>) -> Option<i64> {
         let name = source.name?;
         let scalar = self.shape(name).is_uniform() && self.kind(name) == Kind::Reg(RegClass::R32);
@@ -277,7 +277,7 @@ impl Codegen<'_> {
         source.by.checked_mul(times)
     }
 
-    /// What is added to a phi on the way to a value, in every lane: constants alone.
+    /// The sum of the constants that are added between a phi and a value, in every lane.
     fn added(&self, mut at: wir::Value, phi: wir::Value) -> Option<i64> {
         let kind = self.kind(phi);
         let Kind::Reg(class @ (RegClass::R32 | RegClass::R64)) = kind else { return None };
@@ -321,7 +321,7 @@ impl Codegen<'_> {
         None
     }
 
-    /// Where a node begins: what its predecessors say of how long its accesses fit.
+    /// At the start of a loop header, merges how long its accesses stay in bounds from the predecessors.
     pub(super) fn begin_predicated_loop(&mut self, id: BlockId) {
         if self.turns(id).is_some() {
             let until = self.b.phi(self.int(64));
@@ -331,16 +331,16 @@ impl Codegen<'_> {
         }
     }
 
-    /// What a predecessor of a node says of how long its accesses fit, if the node wants to know.
+    /// The value of `until` on the edge to a loop header, if the header needs it.
     pub(super) fn predicated_until(&mut self, to: BlockId, place: usize) -> Option<Value> {
         let turns = self.turns(to)?;
         let again = turns.again.get(place).copied().unwrap_or(false);
         let until = self.loop_predication.until.get(&to).copied().filter(|_| again);
-        // Never are more turns left than this.
+        // No more fuel than this is ever left, so the next iteration checks.
         Some(until.unwrap_or_else(|| self.c64(i64::MAX as u64)))
     }
 
-    /// The loop that the node begins which is emitted, if accesses may be checked for many turns.
+    /// The predicated loop whose header is the block that is emitted.
     pub(super) fn predicated_loop(&mut self, node: &wir::Block) -> Option<(BlockId, Rc<Turns>)> {
         let id = self.node?;
         let mine = std::ptr::eq(&self.job.func.nodes[id.0 as usize], node);
@@ -351,7 +351,7 @@ impl Codegen<'_> {
         Some((id, self.turns(id)?))
     }
 
-    /// Whether accesses behind a name can be checked for many turns.
+    /// Whether accesses relative to a register can be checked for many iterations.
     pub(super) fn is_predicated(
         &self,
         turns: &Turns,
@@ -371,19 +371,20 @@ impl Codegen<'_> {
         regular && space && step.by % i64::from(reach.align) == 0
     }
 
-    /// Whether turns are left that need no check.
+    /// The condition that this iteration needs no check, and the fuel limit it was compared with.
     pub(super) fn is_before(&mut self, id: BlockId, turns: &Turns) -> (Value, Value) {
         let until = self.loop_predication.until[&id];
         let left = self.scalar(turns.left);
         (self.b.icmp(crate::llvm::IntPred::Sgt, left, until), until)
     }
 
-    /// Says of how long accesses fit, from where the node was checked and from where it was not.
+    /// Records how long the accesses stay in bounds; the value merges the paths with and without a check.
     pub(super) fn set_predicated(&mut self, id: BlockId, until: Value) {
         self.loop_predication.until.insert(id, until);
     }
 
-    /// Up to how many turns left accesses that fit do so still: what the next turns compare with.
+    /// Computes the fuel down to which accesses that are in bounds now stay in bounds. Later iterations
+    /// compare their fuel with it.
     pub(super) fn fit_until(
         &mut self,
         turns: &Turns,
@@ -440,7 +441,7 @@ impl Codegen<'_> {
         Some(self.b.sub(self.b.sub(left, more), self.c64(1)))
     }
 
-    /// The least of a number of turns and those in which so many bytes are stepped through.
+    /// The smaller of `most` iterations and the iterations in which `room` bytes are stepped through.
     fn least(&self, most: Value, room: Value, by: i64) -> Value {
         let by = by.unsigned_abs();
         let turns = match by.is_power_of_two() {

@@ -12,7 +12,7 @@ use crate::target::Level;
 use crate::tuning::MASKED_LANE_OPS;
 
 impl Codegen<'_> {
-    /// Whether there are instructions that load and store some elements of that many bits in a row.
+    /// Whether the processor has masked loads and stores of consecutive elements of that many bits.
     fn masks_rows(&self, bits: u32) -> bool {
         match self.env.target.level() {
             Level::Avx512 => true,
@@ -21,7 +21,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// Whether there are instructions that access elements of that many bits anywhere.
+    /// Whether the processor has gathers and scatters of elements of that many bits.
     fn masks_places(&self, bits: u32) -> bool {
         self.env.target.level() == Level::Avx512 && bits >= 32
     }
@@ -69,14 +69,14 @@ impl Codegen<'_> {
         self.b.scatter(value, pointers, align, self.b.ones(mask.ty()));
     }
 
-    /// Pointers to the elements of a row of such elements.
+    /// Pointers to consecutive elements with the types of `like`.
     fn row_of(&self, like: Value, pointer: Value) -> Value {
         let element = like.ty().element_bits() / 8;
         let offsets: Vec<u64> = (0..like.ty().lanes()).map(|at| u64::from(at * element)).collect();
         self.b.gep(pointer, self.b.const_ints(self.int(32), &offsets))
     }
 
-    /// Pointers of lanes that run, and of the others one to the spare place, which has 16 bytes.
+    /// The pointers of active lanes; for inactive lanes, a pointer to the dummy location, which has 16 bytes.
     pub(super) fn or_spare(&self, pointers: Value, mask: Value) -> Value {
         let spare = self.b.splat(self.spare, mask.ty().lanes());
         self.b.select(mask, pointers, spare)

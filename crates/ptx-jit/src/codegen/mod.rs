@@ -164,7 +164,7 @@ struct Codegen<'a> {
     pending: HashMap<u32, Vec<(Block, Vec<Repr>)>>,
     /// WIR blocks that an emitted branch leads to.
     reached: RefCell<HashSet<BlockId>>,
-    /// WIR blocks that no branch led to when it was their turn.
+    /// WIR blocks that no emitted branch led to when they would have been emitted.
     left_out: Vec<BlockId>,
     /// Vectors made of scalars in the current LLVM block, by value and chunk.
     vectors: HashMap<(wir::Value, u32), Value>,
@@ -180,7 +180,7 @@ struct Codegen<'a> {
     frame: Value,
     /// The register arrays of the frame, by class.
     regs: [Value; 4],
-    /// Lanes that this call owns, or this warp of a CTA.
+    /// The lanes that this call owns: those of a warp, also within a CTA.
     own: Value,
     /// Lanes that are live at the entry.
     live: Value,
@@ -471,7 +471,7 @@ impl Codegen<'_> {
             let value = self.b.zero(self.scalar_type(self.kind(zero)));
             self.reps[zero.0 as usize] = Some(Repr::Scalar(value));
         }
-        // A place for values that go through memory; its block must dominate all.
+        // Stack memory for values that go through memory; the block that allocates it must dominate all uses.
         self.b.position_at_end(self.chunk_loops.rooms);
         let place = self.b.alloca(self.b.vec(self.int(64), 5 * self.lanes), 64);
         self.scratch = Some(place);
@@ -485,7 +485,7 @@ impl Codegen<'_> {
             let block = self.b.append_block(self.function, "");
             self.starts[node.0 as usize] = Some(block);
         }
-        // Which block is entered decides where it begins.
+        // The code of the entry selects where execution begins.
         self.assign_barrier_slots();
         self.assign_entry_areas();
         let block = self.dispatch();
@@ -506,7 +506,7 @@ impl Codegen<'_> {
             }
             self.node(node);
         }
-        // A loop that is entered behind its header only.
+        // A loop that is entered only behind its header.
         let reached = self.reached.borrow();
         self.out.unfit |= self.left_out.iter().any(|node| reached.contains(node));
     }
@@ -527,7 +527,7 @@ impl Codegen<'_> {
         } else {
             self.b.position_at_end(start);
         }
-        // All ways here are behind conditions that are known.
+        // All edges to this block are behind constant conditions.
         if !self.reached.borrow().contains(&id) {
             self.left_out.push(id);
             self.b.unreachable();
@@ -541,7 +541,7 @@ impl Codegen<'_> {
         self.prefetched.clear();
         self.begin_deferred_prefetches(id);
         for (index, phi) in node.phis.iter().enumerate().filter(|_| !fused) {
-            // What is known needs no phi: nothing is wanted from where the node is entered.
+            // A constant needs no phi, so the entry passes no value.
             let fixed = self.settled(phi.def);
             let wanted = if fixed.is_some() { Repr::Chunks(Vec::new()) } else { self.phi(phi.def) };
             self.reps[phi.def.0 as usize] = Some(fixed.unwrap_or_else(|| wanted.clone()));
@@ -550,7 +550,7 @@ impl Codegen<'_> {
         if !fused {
             self.begin_predicated_loop(id);
         }
-        // What came in from nodes that were emitted before this one.
+        // Operands from blocks that were emitted before this one.
         if let Some(pending) = self.pending.remove(&id.0) {
             for (block, values) in pending {
                 self.arrive(id, block, &values);
@@ -563,7 +563,7 @@ impl Codegen<'_> {
         self.end_deferred_prefetches();
     }
 
-    /// What a node does, and how it ends.
+    /// Emits the operations of a block and its terminator.
     fn content(&mut self, id: BlockId) {
         let func = self.job.func;
         let node = &func.nodes[id.0 as usize];
@@ -589,7 +589,8 @@ impl Codegen<'_> {
         self.remark_endpoint_test(id, test.is_some());
         let mut piece = 0;
         self.scalarized_cost.set(0);
-        // Up to where operations were looked at together, and up to where they are emitted.
+        // The index up to which sections have been looked for, and the index up to which operations are
+        // emitted.
         let (mut seen, mut emitted) = (0, 0);
         for (at, op) in node.ops.iter().enumerate() {
             if at < emitted {
@@ -605,7 +606,7 @@ impl Codegen<'_> {
                 let run = self.find_chunk_loop(node, at, &foreseen, &pieces);
                 seen = run.end.max(at + 1);
                 if run.apart {
-                    // What a test would be made of is needed before it.
+                    // The operands of the endpoint test are emitted before it.
                     if let Some(test) = test.take() {
                         (0..at).filter(|at| test.has(*at)).for_each(|at| self.op(&node.ops[at]));
                     }
@@ -641,14 +642,14 @@ impl Codegen<'_> {
         self.end(id, &node.term);
     }
 
-    /// Begins a new LLVM block, behind a branch that always goes there, which LLVM cannot know.
+    /// Begins a new LLVM block, after a branch that is always taken but that LLVM cannot fold.
     fn split_llvm_block(&mut self) {
         let on = self.b.append_block(self.function, "piece");
         self.branch_opaquely(on);
         self.b.position_at_end(on);
     }
 
-    /// Goes to a block, always, which LLVM cannot know.
+    /// Branches to a block by a branch that LLVM cannot fold.
     fn branch_opaquely(&self, on: Block) {
         let Some(unknown) = self.unreachable_block else { return self.b.br(on) };
         let some = self.b.icmp(crate::llvm::IntPred::Ne, self.frame, self.b.zero(self.b.ptr()));
@@ -672,7 +673,7 @@ impl Codegen<'_> {
         let scalar = match &op.kind {
             OpKind::Inst(site) => return self.as_all(|emit| emit.inst(*site, op)),
             OpKind::Guard(site, exit) => return self.guard(*site, exit, &op.uses),
-            // Emitted where the node begins.
+            // Emitted at the start of the block.
             OpKind::Ahead(_) => return,
             OpKind::Spare(site, exit) => {
                 self.pending_exit = Some((*site, (**exit).clone()));

@@ -20,26 +20,27 @@ use ptx::isa::Op;
 use std::rc::Rc;
 
 impl Codegen<'_> {
-    /// How an instruction is lowered, if it is.
+    /// The lowering of an instruction, if it has one.
     pub(super) fn lowering(&mut self, site: Site, inst: &Inst) -> Option<Rc<Lowering>> {
         let env = self.env;
         let known = self.lowerings.entry(site);
         known.or_insert_with(|| isel::choose(inst, &env).map(Rc::new)).clone()
     }
 
-    /// Finds the values that may be loose: results of arithmetic, and copies of such. Where a copy may also be of bits that nobody computed
-    /// as a number (an integer, what memory held), it must keep these, so none of it is loose.
+    /// Finds the values that may be non-canonical NaNs: results of arithmetic, and copies of these. A value
+    /// that may also be a copy of bits that were not computed as a number (an integer, or bits from memory)
+    /// must keep these bits, so it is never non-canonical.
     pub(super) fn find_noncanonical_nans(&mut self) {
         let func = self.job.func;
         let count = func.kinds.len();
         let raw = self.raw_registers();
         let registers = Registers::new(self.job.function);
         let word = |name: &wir::Value| func.kinds[name.0 as usize] == Kind::Reg(RegClass::R32);
-        // What a value is made of: itself, by arithmetic or as a constant number, or copies.
+        // The sources of a value: its own arithmetic or constant, or the values it copies.
         let mut loose = vec![false; count];
         let mut pure = vec![false; count];
         let mut copies: Vec<(wir::Value, Vec<wir::Value>)> = Vec::new();
-        // What was in memory meanwhile, exact.
+        // Values that were saved in memory, in canonical form.
         let mut kept: Vec<(wir::Value, wir::Value)> = Vec::new();
         for zero in &func.zeros {
             pure[zero.0 as usize] = true;
@@ -71,7 +72,7 @@ impl Codegen<'_> {
                                 let names = source_registers(inst).zip(&op.uses[1..]);
                                 let copied = names.filter(|((src, _), _)| bit(sources, *src));
                                 let copied: Vec<wir::Value> = copied.map(|(_, name)| *name).collect();
-                                // Where an instruction has several results, each may be the copy.
+                                // If an instruction has several results, each may be the copy.
                                 let defs = op.defs.iter().filter(|def| word(def));
                                 copies.extend(defs.map(|def| (*def, copied.clone())));
                             }
@@ -112,23 +113,25 @@ impl Codegen<'_> {
         self.loose = loose;
     }
 
-    /// By block: registers that may hold bits there which nobody computed as a number, whoever executed what led there. It is what the
-    /// program says on every path, and so holds of frames that the interpreter left too.
+    /// For each block, the registers that may hold bits that were not computed as a number. This follows from
+    /// the program on every path, so it also holds for warp frames that the interpreter wrote.
     fn raw_registers(&mut self) -> Vec<BitSet> {
         match self.raw_if(false) {
             (raw, false) => raw,
-            // Lanes that part may exchange values between different shuffles: a number in one of them is bits in another.
+            // Divergent lanes may exchange values through different shuffles: a number in one of them is bits
+            // in the other.
             (_, true) => self.raw_if(true).0,
         }
     }
 
-    /// The same, if what shuffles give are bits, or else what they take; and whether one of them takes bits.
+    /// As [`Codegen::raw_registers`], under the assumption that the results of shuffles are bits
+    /// (`shuffled`), or that their sources decide; and whether a shuffle takes bits.
     fn raw_if(&mut self, shuffled: bool) -> (Vec<BitSet>, bool) {
         let function = self.job.function;
         let mut bits = false;
         let registers = Registers::new(function);
         let mut raw = vec![BitSet::new(registers.len()); function.blocks.len()];
-        // Parameters of a function, and what the host put there.
+        // The parameters of a function, and registers that the host wrote.
         (0..registers.len()).for_each(|number| {
             raw[0].insert(number);
         });
@@ -175,7 +178,7 @@ impl Codegen<'_> {
         (raw, bits)
     }
 
-    /// What the results of an instruction are.
+    /// How the results of an instruction arise.
     fn made(&mut self, site: Site, inst: &Inst) -> Made {
         // Values of other lanes are copies too.
         let copied = if inst.op == Op::ShflSync {
@@ -195,7 +198,7 @@ impl Codegen<'_> {
         if copied != 0 && constants { Made::Copy(copied) } else { Made::Bits }
     }
 
-    /// A chunk of a value that `def` copies: as loose as that may be.
+    /// A chunk of a value that `def` copies; non-canonical if `def` may be.
     pub(super) fn chunk_for(&mut self, def: wir::Value, name: wir::Value, chunk: u32) -> Value {
         if self.may_be_noncanonical(def) {
             self.noncanonical_chunk(name, chunk)
@@ -204,12 +207,12 @@ impl Codegen<'_> {
         }
     }
 
-    /// Whether a value may hold any NaN.
+    /// Whether a value may be a non-canonical NaN.
     pub(super) fn may_be_noncanonical(&self, name: wir::Value) -> bool {
         self.loose.get(name.0 as usize).copied().unwrap_or(false)
     }
 
-    /// The exact bits of a loose value.
+    /// The canonical bits of a value that may be a non-canonical NaN.
     pub(super) fn exact(&self, value: Value) -> Value {
         let lanes = value.ty().lanes();
         let cx = Lower { b: &self.b, env: self.env, lanes, carry_in: None, carry_out: None, any_nan: false };
@@ -217,18 +220,18 @@ impl Codegen<'_> {
     }
 }
 
-/// What the results of an instruction are.
+/// How the results of an instruction arise.
 #[derive(Clone, Copy)]
 enum Made {
-    /// A computed number, of which the lowering leaves a NaN as the machine has it.
+    /// As a computed number; the lowering leaves a NaN as the processor computed it.
     Number,
-    /// One of the sources in the set, bit by bit.
+    /// As a copy of one of the sources in the set.
     Copy(u32),
-    /// Anything.
+    /// As any bits.
     Bits,
 }
 
-/// Whether the sources in the set are computed numbers where these registers are not known to be.
+/// Whether the sources in the set are computed numbers, given the registers that may hold other bits.
 fn are_numbers(inst: &Inst, sources: u32, registers: Registers, raw: &BitSet) -> bool {
     source_registers(inst).all(|(src, reg)| !bit(sources, src) || !raw.contains(registers.number(reg)))
 }
@@ -241,7 +244,7 @@ fn set(bits: &mut BitSet, number: usize, value: bool) {
     }
 }
 
-/// The registers that the instruction reads, and which source each stands in.
+/// The registers that the instruction reads, each with the index of its source.
 fn source_registers(inst: &Inst) -> impl Iterator<Item = (u32, Reg)> {
     let mut sources = Vec::new();
     for (at, src) in inst.srcs.iter().enumerate() {
@@ -250,7 +253,7 @@ fn source_registers(inst: &Inst) -> impl Iterator<Item = (u32, Reg)> {
     sources.into_iter()
 }
 
-/// Whether a set of sources holds that one.
+/// Whether a set of sources contains a source.
 pub(super) fn bit(set: u32, source: u32) -> bool {
     source < 32 && set >> source & 1 != 0
 }

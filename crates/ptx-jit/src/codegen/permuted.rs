@@ -25,19 +25,19 @@ pub(super) struct Cluster {
 struct Cover {
     /// Its first element, counted from the lowest.
     start: u32,
-    /// By element: the lane whose element it is, if any lane is to take it from this vector.
+    /// For each element, the lane that it belongs to, if a lane takes it from this vector.
     owners: Vec<Option<u32>>,
-    /// By lane: the element, if the lane is to take it from this vector.
+    /// For each lane, its element, if the lane takes it from this vector.
     taken: Vec<Option<u32>>,
 }
 
 impl Codegen<'_> {
-    /// How vectors cover the elements of lanes at these distances from the first; `None`: too many are needed, or two lanes share an
-    /// element where that matters.
+    /// The vectors that cover the elements of lanes at these distances from the first lane; `None`: too many
+    /// vectors are needed, or two lanes share an element where that is not allowed.
     pub(super) fn cluster(&self, lanes: &[i32], access: Access, whole: bool) -> Option<Cluster> {
         let wide = self.env.target.level() == Level::Avx512;
         let most = if wide { 4 } else { 2 };
-        // Masks that are not constant are cheap where the machine has registers for them.
+        // Run-time masks are cheap only where the processor has mask registers.
         if !whole && !wide {
             return None;
         }
@@ -85,7 +85,7 @@ impl Codegen<'_> {
         let mut result = None;
         for cover in &cluster.vectors {
             let pointer = self.covered(base, cluster, cover, bytes);
-            // Several vectors cover at least one whole vector.
+            // If there are several vectors, the elements fill at least one whole vector.
             let vector = if whole && (cluster.vectors.len() > 1 || cover.is_wide()) {
                 self.b.load(ty, pointer, bytes)
             } else {
@@ -142,7 +142,7 @@ impl Codegen<'_> {
         self.b.int_to_ptr(place)
     }
 
-    /// Elements up to the last that a lane has.
+    /// The mask of the elements up to the last one that belongs to a lane.
     fn reached(&self, cover: &Cover) -> Value {
         let last = cover.owners.iter().rposition(Option::is_some);
         let bits: Vec<u64> =
@@ -150,7 +150,7 @@ impl Codegen<'_> {
         self.b.const_ints(self.int(1), &bits)
     }
 
-    /// Elements of lanes that run.
+    /// The mask of the elements of active lanes.
     fn owned(&self, cover: &Cover, c: u32, op: &Op) -> Value {
         let bits: Vec<u64> = cover.owners.iter().map(|lane| u64::from(lane.is_some())).collect();
         let owned = self.b.const_ints(self.int(1), &bits);
@@ -164,7 +164,7 @@ impl Codegen<'_> {
 }
 
 impl Cover {
-    /// Whether the last element belongs to a lane.
+    /// Whether the last element of the vector belongs to a lane.
     fn is_wide(&self) -> bool {
         self.owners.last().is_some_and(Option::is_some)
     }

@@ -28,53 +28,54 @@ use ptx::ir::RegClass;
 use std::cell::Cell;
 use std::collections::HashMap;
 
-/// Caches that lines go into.
+/// The caches that lines are prefetched into.
 const LEVELS: [u32; 2] = [NEAREST, SECOND];
 
-/// Lines that a node leaves, and where.
+/// The lines that a block defers, and where their addresses are stored.
 #[derive(Clone, Copy)]
 struct Left {
-    /// How far behind the first place of what is kept.
+    /// The offset in the slot memory.
     offset: u32,
-    /// How many there are, and how many there is room for, for each cache.
+    /// The number of lines, and the number of places for them, for each cache.
     counts: [u32; 2],
     most: [u32; 2],
-    /// How many places lines for the first cache have.
+    /// The number of places for lines of the first-level cache.
     first: u32,
-    /// Who asks for them.
+    /// The block that issues the prefetches.
     by: BlockId,
 }
 
 impl Left {
-    /// How far behind the first place of what is kept lines for a cache are.
+    /// The offset in the slot memory of the lines for a cache.
     fn place(&self, cache: usize) -> u32 {
         self.offset + if cache == 0 { 0 } else { 8 * self.first }
     }
 }
 
-/// What is asked for by whom.
+/// Deferred prefetches of a function.
 #[derive(Default)]
 pub(super) struct DeferredPrefetches {
-    /// By node: what others have left for it.
+    /// For each block, the lines that other blocks deferred for it.
     left: HashMap<BlockId, Left>,
-    /// What the node that is emitted leaves.
+    /// The lines that the block that is emitted defers.
     leaves: Cell<Option<Left>>,
-    /// What it asks for, and has not asked for yet.
+    /// The lines that the block that is emitted has still to issue.
     asks: Option<Asks>,
 }
 
-/// What a node asks for.
+/// The prefetches that a block issues.
 #[derive(Clone, Copy)]
 struct Asks {
     left: Left,
-    /// Lines that it has asked for, of both caches.
+    /// The number of lines issued so far, for both caches.
     done: u32,
-    /// Vectors that the long piece computes, and how many it has computed so far, once it has begun.
+    /// The vectors that the long section computes, and how many of them are emitted so far, once the section
+    /// has begun.
     vectors: Option<[u32; 2]>,
 }
 
 impl Codegen<'_> {
-    /// Begins a node: whether it leaves lines.
+    /// Begins a block: determines whether it defers lines.
     pub(super) fn begin_deferred_prefetches(&mut self, id: BlockId) {
         let leaves = self.piece_behind(id).map(|(by, most)| {
             let offset = self.out.cta.bytes.next_multiple_of(8);
@@ -85,31 +86,32 @@ impl Codegen<'_> {
         self.deferred_prefetches.asks = None;
     }
 
-    /// Begins a node's content: it asks for what others have left.
+    /// Begins the content of a block: it issues the lines that other blocks deferred.
     pub(super) fn begin_deferred_issue(&mut self, id: BlockId) {
         self.deferred_prefetches.asks =
             self.deferred_prefetches.left.get(&id).map(|left| Asks { left: *left, done: 0, vectors: None });
     }
 
-    /// Ends a node.
+    /// Ends a block.
     pub(super) fn end_deferred_prefetches(&mut self) {
         let Some(left) = self.deferred_prefetches.leaves.take().filter(|left| left.counts != [0; 2]) else {
             return;
         };
         let end = left.place(1) + 8 * left.most[1];
         self.out.cta.bytes = self.out.cta.bytes.max(end.next_multiple_of(64));
-        // Another node that ends at the same barrier has as many at most.
+        // Another block that ends at the same barrier defers at most as many lines.
         self.deferred_prefetches.left.entry(left.by).or_insert(Left { most: left.counts, ..left });
     }
 
-    /// The long piece behind the barrier that a node ends at, if it is emitted later, and how many lines it may ask for.
+    /// The long section behind the barrier that a block ends at, if it is emitted later, and how many lines
+    /// it may issue.
     fn piece_behind(&self, id: BlockId) -> Option<(BlockId, u32)> {
         let func = self.job.func;
         let Term::Exit(exit) = &func.nodes[id.0 as usize].term else { return None };
         let resume = &func.resumes[exit.resume? as usize];
         let mut by = resume.node;
         let mut node = &func.nodes[by.0 as usize];
-        // Registers are restored in a node of their own.
+        // Registers are restored in a separate block.
         if let Term::Goto(next) = node.term {
             by = next;
             node = &func.nodes[by.0 as usize];
@@ -123,14 +125,14 @@ impl Codegen<'_> {
         (team && inside && room && long && !self.is_emitted(by)).then_some((by, most))
     }
 
-    /// Whether lines can be left in what is emitted.
+    /// Whether the block that is emitted can defer lines.
     pub(super) fn may_defer_prefetches(&self) -> bool {
         self.deferred_prefetches.leaves.get().is_some()
             && self.versioned_block != self.node
             && !self.in_section()
     }
 
-    /// Leaves a line for a cache to the piece behind the barrier, if that asks for more.
+    /// Defers a line for a cache to the section behind the barrier, if that can issue more.
     pub(super) fn defer_line(&self, address: Value, level: u32) -> bool {
         let Some(mut left) = self.deferred_prefetches.leaves.get() else { return false };
         let cache = usize::from(level != NEAREST);
@@ -145,8 +147,9 @@ impl Codegen<'_> {
         true
     }
 
-    /// Begins a straight piece, which asks for all lines: between what it computes, if it may be one block to LLVM, or else at once. (Loads
-    /// wait for hints that stand before them: in the midst of a piece, LLVM would begin with all of its loads.)
+    /// Begins a straight-line section, which issues all lines: between its operations if the section may
+    /// become one LLVM block, and at once otherwise. (A load stays behind the prefetches before it, and LLVM
+    /// would place all loads of the section first.)
     pub(super) fn issue_deferred_prefetches(&mut self, piece: &[Op]) {
         let chunks = self.chunks();
         let count = piece.iter().filter(|op| self.computes(op)).count() as u32 * chunks;
@@ -159,7 +162,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// Asks for what is due behind an operation of the piece.
+    /// Issues the lines that are due after an operation of the section.
     pub(super) fn issue_prefetch_between_ops(&mut self, op: &Op) {
         if self.deferred_prefetches.asks.is_none_or(|asks| asks.vectors.is_none()) || !self.computes(op) {
             return;
@@ -194,7 +197,7 @@ impl Codegen<'_> {
         pure && op.defs.len() == 1 && op.defs.iter().all(vector)
     }
 
-    /// Asks for what has not been asked for.
+    /// Issues the lines that are left.
     pub(super) fn issue_remaining_prefetches(&mut self) {
         let Some(Asks { left, done, .. }) = self.deferred_prefetches.asks.filter(|_| !self.in_section())
         else {
@@ -207,14 +210,14 @@ impl Codegen<'_> {
         }
     }
 
-    /// Which cache a line is for, of all that were left, and where its address is.
+    /// The cache and the address of a deferred line, counted over both caches.
     fn line(&self, left: Left, line: u32) -> (usize, Value) {
         let first = left.counts[0];
         let (cache, line) = if line < first { (0, line) } else { (1, line - first) };
         (cache, self.b.offset(self.barrier_slot_memory(), u64::from(left.place(cache) + 8 * line)))
     }
 
-    /// After how much of a piece an LLVM block ends.
+    /// The number of vectors of a section after which an LLVM block ends.
     pub(super) fn block_end(&self) -> u32 {
         if self.deferred_prefetches.asks.is_some_and(|asks| asks.vectors.is_some()) {
             DEFERRED_PREFETCH_MAX_OPS
@@ -223,7 +226,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// Asks for the lines that are due in a turn of a loop, where it begins.
+    /// Issues the lines that are due in an iteration of a chunk loop, at its start.
     pub(super) fn prefetch_in_iteration(&mut self, turn: Value, turns: u32) {
         let Some(Asks { left, .. }) = self.deferred_prefetches.asks.take_if(|asks| asks.vectors.is_none())
         else {
@@ -234,7 +237,7 @@ impl Codegen<'_> {
             let first = self.b.mul(turn, self.c64(each.into()));
             for line in 0..each {
                 let line = self.b.add(first, self.c64(line.into()));
-                // The last turns may have less to do.
+                // The last iterations may have fewer lines.
                 let last = self.c64(u64::from(count - 1));
                 let line = if each * turns == count {
                     line

@@ -24,9 +24,9 @@ use crate::wir::Op;
 use ptx::isa::Space;
 
 impl Codegen<'_> {
-    /// Asks for what follows the part of memory that the CTA reads, if the load is one of a long stride.
+    /// Prefetches the part of memory after this CTA's part, if the load belongs to a loop with a long stride.
     pub(super) fn prefetch_grid_stride(&self, access: Access, places: &Addresses, op: &Op) {
-        // Turns that meet at a barrier ask as all loads there do.
+        // Loops whose iterations meet at a barrier prefetch as all loads in such loops do.
         let (Addresses::Affine(bases, pattern), LoopKind::Loop) = (places, self.loop_kind) else { return };
         let stride = op.uses.get(1).and_then(|name| self.scalar_evolution.turn[name.0 as usize]);
         let Some(stride) = stride.filter(|stride| !stride.is_constant()) else { return };
@@ -41,7 +41,8 @@ impl Codegen<'_> {
         let next = self.b.add(bases[0], self.c64(part.into()));
         let grid = stride.facts.iter().flatten().any(|fact| matches!(fact, Fact::Ctas(_)));
         let long = grid && part >= GRID_STRIDE_LONG_BYTES;
-        // Into which cache the next CTA's part goes, and how many turns ahead and where to this CTA's.
+        // The cache for the next CTA's part; and, for this CTA's part, how many iterations ahead and into
+        // which cache.
         let (level, ahead) = match (self.job.target.tuning().l2_prefetch, long) {
             (true, true) => (SECOND, Some((GRID_STRIDE_ITERATIONS_AHEAD, SECOND))),
             (true, false) => (SECOND, Some((1, NEAREST))),

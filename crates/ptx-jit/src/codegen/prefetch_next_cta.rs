@@ -27,41 +27,43 @@ use ptx::ir::{Addr, Base, Function, Inst, Src, Terminator};
 use ptx::isa::{Op as O, Space};
 use std::mem::offset_of;
 
-/// LLVM's number of the nearest cache. What a team's next tile is in goes to the one behind: rows a power of two apart would put each other
-/// out of the nearest before they are read or written.
+/// LLVM's number of the first-level cache. The next tile of a coarse warp goes into the second-level cache
+/// instead: rows whose distance is a power of two would evict each other from the first level before they are
+/// used.
 pub(super) const NEAREST: u32 = 3;
 
-/// LLVM's number of the cache behind the nearest.
+/// LLVM's number of the second-level cache.
 pub(super) const SECOND: u32 = NEAREST - 1;
 
-/// LLVM's number of what is read once: it goes into the nearest cache alone.
+/// LLVM's number for data that is read once, which goes into the first-level cache only.
 pub(super) const ONCE: u32 = 0;
 
-/// What is to be fetched.
+/// A prefetch beside an access.
 pub(super) struct Prefetch {
-    /// How far from the access.
+    /// The distance from the address of the access.
     far: Value,
-    /// Into which cache.
+    /// The cache that it goes into.
     level: u32,
-    /// Into which a piece behind a barrier may fetch it.
+    /// The cache that a section behind a barrier may prefetch it into instead.
     behind: Option<u32>,
 }
 
-/// A block, how addresses grow with `%ctaid.x` and `%ctaid.y`, and how far from them those of the next CTA are, as far as that is known.
+/// An LLVM block, the growth of addresses with `%ctaid.x` and `%ctaid.y`, and the distance to the next CTA's
+/// addresses, if it is known.
 pub(super) type NextCtaDistance = ((Block, [Option<Product>; 2]), Option<Value>);
 
-/// What loops a block belongs to.
+/// The kind of loop that a block belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum LoopKind {
-    /// None.
+    /// The block is in no loop.
     Nothing,
-    /// Some.
+    /// The block is in a loop.
     Loop,
-    /// One whose turns meet at a barrier.
+    /// The block is in a loop whose iterations meet at a barrier.
     Barrier,
 }
 
-/// By block: what loops it belongs to.
+/// For each PTX block, the kind of loop that it belongs to.
 pub(super) fn loops(function: &Function) -> Vec<LoopKind> {
     let mut inside = vec![LoopKind::Nothing; function.blocks.len()];
     for one in wir::loops::loops(function) {
@@ -74,7 +76,7 @@ pub(super) fn loops(function: &Function) -> Vec<LoopKind> {
 }
 
 impl Codegen<'_> {
-    /// How far from an access lies what is worth a hint, if that is known.
+    /// The distance from an access to the memory that is worth a prefetch, if it is known.
     pub(super) fn stride(&mut self, inst: &Inst, op: &Op, access: Access) -> Option<Prefetch> {
         if !matches!(access.space, Space::Global | Space::Generic) {
             return None;
@@ -84,7 +86,7 @@ impl Codegen<'_> {
             _ => return None,
         };
         let name = *op.uses.get(1)?;
-        // A line that was asked for once in a node need not be asked for again.
+        // A line is prefetched once in a block.
         let line = offset.checked_add(i64::from(CACHE_LINE_BYTES / 2))?.div_euclid(CACHE_LINE_BYTES.into());
         let fits = self.lanes == LANES && self.env.target.tuning().prefetches_next_cta_into_l1();
         let nearest = if fits { NEAREST } else { SECOND };
@@ -117,9 +119,10 @@ impl Codegen<'_> {
         Some(Prefetch { far: self.b.add(far, self.c64(more as u64)), level, behind })
     }
 
-    /// How many CTAs ahead a hint for the next one looks.
+    /// How many CTAs ahead a prefetch for the next CTA looks.
     fn ctas_ahead(&self) -> u32 {
-        // A team's turn is that of several warps: long enough for memory to answer.
+        // A coarse warp executes several warps between barriers, which takes long enough for memory to
+        // answer.
         if self.env.target.tuning().prefetches_next_cta_into_l1() || self.lanes > LANES {
             return 1;
         }
@@ -142,10 +145,10 @@ impl Codegen<'_> {
         far
     }
 
-    /// From an address of this CTA to that of the next one, or of one a few behind it.
+    /// The distance from an address of this CTA to the address of the next one, or of a later one.
     fn next_cta(&mut self, name: wir::Value) -> Option<Value> {
         let [x, y] = [0, 1].map(|axis: usize| self.scalar_evolution.cta[axis][name.0 as usize]);
-        // Many addresses of a block are as far from those of the next CTA.
+        // Many addresses of a block have the same distance.
         let here = (self.b.current_block(), [x, y]);
         if let Some((_, far)) = self.next_cta_distance.as_ref().filter(|(known, _)| *known == here) {
             return *far;
@@ -155,7 +158,7 @@ impl Codegen<'_> {
         far
     }
 
-    /// The same, where that grows so with `%ctaid.x` and with `%ctaid.y`.
+    /// The distance for addresses that grow by these products with `%ctaid.x` and `%ctaid.y`.
     fn next_cta_by(&self, x: Option<Product>, y: Option<Product>) -> Option<Value> {
         let x = x.filter(|x| !x.is_zero())?;
         let right = self.product(x)?;
@@ -164,7 +167,7 @@ impl Codegen<'_> {
             let far = !x.is_constant() || x.times.unsigned_abs() >= PREFETCHER_REACH_BYTES;
             return far.then(|| self.b.mul(right, self.c64(ctas.into())));
         };
-        // DeferredPrefetches the last one of a row comes the first one of the next.
+        // The last CTA of a row is followed by the first CTA of the next row.
         let (at, count) = (self.load32(offset_of!(Frame, ctaid)), self.load32(offset_of!(Frame, nctaid)));
         if ctas == 1 {
             let last = self.b.sub(count, self.c32(1));
@@ -172,7 +175,7 @@ impl Codegen<'_> {
             let more = self.b.icmp(IntPred::Ult, at, last);
             return Some(self.b.select(more, right, self.b.sub(below, row)));
         }
-        // Of several ahead, some lie behind two ends: rows may be as short.
+        // Of several CTAs ahead, some may lie after the ends of two rows, if rows are short.
         let row = self.b.sub(below, self.b.mul(self.b.zext(count, self.int(64)), right));
         let there = self.b.add(at, self.c32(ctas));
         let mut far = self.b.mul(right, self.c64(ctas.into()));
@@ -183,7 +186,7 @@ impl Codegen<'_> {
         Some(far)
     }
 
-    /// The number that it is in this launch.
+    /// The value of a product in this launch.
     pub(super) fn product(&self, product: Product) -> Option<Value> {
         let mut value = self.c64(product.times as u64);
         for fact in product.facts.into_iter().flatten() {
@@ -200,7 +203,8 @@ impl Codegen<'_> {
         (!product.is_zero()).then_some(value)
     }
 
-    /// Whether what a load in a loop gives goes into shared memory at once. That is small, so the loop ends soon.
+    /// Whether the result of a load in a loop is stored to shared memory at once. Shared memory is small, so
+    /// the loop ends soon.
     fn fills(&self, load: &Op) -> bool {
         let func = self.job.func;
         let Some(node) = self.node.map(|id| &func.nodes[id.0 as usize]) else { return false };
@@ -212,7 +216,8 @@ impl Codegen<'_> {
         })
     }
 
-    /// Whether the node reads shared memory. What it stores elsewhere comes mostly from there, and that is small, so the loop ends soon.
+    /// Whether the block reads shared memory. Its other stores usually copy from there; shared memory is
+    /// small, so the loop ends soon.
     fn drains(&self) -> bool {
         let Some(node) = self.node.map(|id| &self.job.func.nodes[id.0 as usize]) else { return false };
         node.ops.iter().any(|op| {
@@ -222,7 +227,7 @@ impl Codegen<'_> {
         })
     }
 
-    /// Fetches what lies that far from what lanes of a chunk that lie one after another access.
+    /// Prefetches the memory at that distance from the access of a chunk whose lanes are consecutive.
     pub(super) fn fetch(&self, base: Value, c: u32, access: Access) {
         let Some(Prefetch { far, level, behind }) = &self.prefetch else { return };
         let bytes = self.width * access.bytes();
@@ -236,16 +241,16 @@ impl Codegen<'_> {
             !behind.is_some_and(|level| self.defer_line(line, level))
         });
         let Some(first) = left.next() else { return };
-        // What is fetched to be written goes into the nearest cache in any case.
+        // A prefetch for a write goes into the first-level cache in any case.
         let start = self.b.add(start, self.c64(first.into()));
         self.prefetch_lines(start, bytes - first, access.write && *level == NEAREST, *level);
     }
 
-    /// Fetches the lines of so many bytes from there on, to read or to write, into a cache.
+    /// Prefetches the lines of so many bytes from an address, to read or to write, into a cache.
     pub(super) fn prefetch_lines(&self, start: Value, bytes: u32, write: bool, level: u32) {
         for line in (0..bytes).step_by(CACHE_LINE_BYTES as usize) {
             let pointer = self.b.int_to_ptr(self.b.add(start, self.c64(line.into())));
-            // Of data, not of instructions.
+            // A prefetch of data, not of instructions.
             let how = [self.c32(write.into()), self.c32(level), self.c32(1)];
             self.b.intrinsic("llvm.prefetch", &[self.b.ptr()], &[pointer, how[0], how[1], how[2]]);
         }

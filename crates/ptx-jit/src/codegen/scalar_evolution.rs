@@ -15,21 +15,21 @@ use ptx::ir::{Addr, Base, Function, Inst, RegClass, Src};
 use ptx::isa::{Op as O, Sreg};
 use std::collections::HashMap;
 
-/// What a launch says.
+/// A fact of the launch that can be read anywhere in the function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Fact {
-    /// A parameter.
+    /// A kernel parameter.
     Param {
-        /// Where it lies.
+        /// Its offset in the parameter space.
         offset: u32,
-        /// Its bits.
+        /// Its width in bits.
         bits: u32,
     },
-    /// `%nctaid` of that axis.
+    /// `%nctaid` on that axis.
     Ctas(u8),
 }
 
-/// A number times up to two facts.
+/// A constant times up to two facts of the launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Product {
     pub(super) times: i64,
@@ -51,7 +51,7 @@ impl Product {
         self.times == 0
     }
 
-    /// Whether it is the same in every launch.
+    /// Whether the product is the same in every launch.
     pub(super) fn is_constant(self) -> bool {
         self.facts == [None; 2]
     }
@@ -88,11 +88,12 @@ impl Product {
     }
 }
 
-/// What is known, by name.
+/// The growth of each value.
 pub(super) struct ScalarEvolution {
-    /// From one CTA to the next: in x, in y.
+    /// The growth from one CTA to the next in x, and in y.
     pub(super) cta: [Vec<Option<Product>>; 2],
-    /// From one turn to the next of the innermost loop whose turns meet at a barrier, or that steps on as the launch says.
+    /// The growth from one iteration to the next, of the innermost loop whose iterations meet at a barrier or
+    /// whose step is a product.
     pub(super) turn: Vec<Option<Product>>,
 }
 
@@ -115,14 +116,14 @@ impl ScalarEvolution {
     }
 }
 
-/// What of a value is asked for.
+/// The quantity that is computed for each value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Of {
-    /// Itself.
+    /// The value itself.
     Value,
-    /// How it grows with `%ctaid` on that axis.
+    /// The growth with `%ctaid` on that axis.
     Cta(u8),
-    /// How it grows with what is given.
+    /// The growth with an iteration, given the steps of the loop's phis.
     Turn,
 }
 
@@ -134,14 +135,14 @@ struct Find<'a> {
 }
 
 impl Find<'_> {
-    /// Of all names; that of some phis is given.
+    /// The quantity for all values; `given` has it for some phis.
     fn all(&self, of: Of, given: &HashMap<wir::Value, Product>) -> Vec<Option<Product>> {
         let func = self.func;
         let mut all: Vec<Option<Product>> = vec![None; func.kinds.len()];
         for zero in &func.zeros {
             all[zero.0 as usize] = Some(Product::ZERO);
         }
-        // The second round knows what lives across barriers.
+        // The second pass propagates values across barriers.
         for _ in 0..2 {
             for node in &func.nodes {
                 for phi in &node.phis {
@@ -241,7 +242,7 @@ impl Find<'_> {
             Arith::Mul { .. } => product(),
             Arith::Mad { .. } => product()?.plus(slope(2)?),
             Arith::Shl => slope(0)?.by(power(value(1)?)?),
-            // Mostly the operand that is not the bound.
+            // Usually the operand that grows is the index, and the other one is its bound.
             Arith::Min | Arith::Max => match (slope(0)?, slope(1)?) {
                 (a, b) if b.is_zero() || a == b => Some(a),
                 (a, b) if a.is_zero() => Some(b),
@@ -251,8 +252,8 @@ impl Find<'_> {
         }
     }
 
-    /// By how much phis grow from turn to turn of loops whose turns meet at barriers or that step on as the launch says, from the outermost
-    /// loop to the innermost.
+    /// The steps of phis in loops whose iterations meet at barriers or whose step is a product, from the
+    /// outermost loop to the innermost.
     fn steps(&self) -> Vec<HashMap<wir::Value, Product>> {
         let func = self.func;
         let defs = DefUse::new(func);
@@ -279,7 +280,7 @@ impl Find<'_> {
         loops.into_iter().map(|(_, _, steps)| steps).collect()
     }
 
-    /// What is added on the way from a phi to a value, and whether the way leads across a barrier.
+    /// The sum that is added on the path from a phi to a value, and whether the path crosses a barrier.
     fn step(
         &self,
         defs: &DefUse,
@@ -339,7 +340,7 @@ impl Find<'_> {
     }
 }
 
-/// The parameter of the kernel that an instruction loads, if it loads one as a whole.
+/// The kernel parameter that an instruction loads, if it loads exactly one.
 pub(super) fn param(function: &Function, inst: &Inst) -> Option<Fact> {
     let Some(Src::Addr(Addr { base: Base::KernelParam, index: None, offset })) = inst.srcs.first() else {
         return None;
@@ -356,7 +357,7 @@ fn power(by: Product) -> Option<Product> {
     (by.is_constant() && (0..32).contains(&by.times)).then(|| Product::of(1 << by.times))
 }
 
-/// What all that are known have in common.
+/// The growth that all known operands agree on.
 fn agreed(slopes: impl Iterator<Item = Option<Product>>) -> Option<Product> {
     let mut known = slopes.flatten();
     let first = known.next()?;

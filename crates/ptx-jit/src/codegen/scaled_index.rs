@@ -17,24 +17,24 @@ use crate::wir::{Kind, Op, Shape};
 use ptx::ir::{Inst, RegClass, Src};
 use ptx::isa::{Op as O, Space, Ty};
 
-/// The largest scale that is kept: sums of bounds stay far from 2^63.
+/// The largest scale that is recorded: sums of bounds then stay far below 2^63.
 const SCALES: u64 = 1 << 20;
 
-/// A scalar plus scaled numbers of the lanes.
+/// A scalar plus scaled 32-bit indices of the lanes.
 #[derive(Clone, Debug)]
 pub(super) struct ScaledIndex {
     pub(super) base: Value,
-    /// 32 bits, by chunk.
+    /// The 32-bit indices, by chunk.
     pub(super) index: Vec<Value>,
-    /// Whether they are extended by their sign.
+    /// Whether the indices are sign-extended.
     pub(super) signed: bool,
-    /// Whether they are below 256 in every lane.
+    /// Whether the indices are below 256 in every lane.
     pub(super) bytes: bool,
     pub(super) scale: u64,
 }
 
 impl Codegen<'_> {
-    /// Notes how the result of an instruction is made up.
+    /// Records the base and the scaled index of an instruction's result.
     pub(super) fn note_scaled_index(&mut self, inst: &Inst, op: &Op) {
         let [def] = op.defs.as_slice() else { return };
         if inst.guard.is_some()
@@ -76,7 +76,7 @@ impl Codegen<'_> {
             }
             Arith::Mul { wide: true } | Arith::Mad { wide: true } if is_word(ty) => {
                 let scale = constant(1)? & 0xffff_ffff;
-                // A negative factor counts down, which bounds don't expect.
+                // A negative scale would need bounds in the opposite order.
                 if ty.is_signed() && scale >> 31 != 0 {
                     return None;
                 }
@@ -138,21 +138,21 @@ impl Codegen<'_> {
         }
     }
 
-    /// A source of 32 bits that varies, and whether it is below 256.
+    /// The chunks of a varying 32-bit source, and whether it is below 256 in every lane.
     fn words(&mut self, inst: &Inst, op: &Op, at: usize) -> Option<(Vec<Value>, bool)> {
         let (Some(Src::Reg(reg)), Some(name)) = (inst.srcs.get(at), op.uses.get(1 + at)) else { return None };
         let chunks = (reg.class == RegClass::R32).then(|| (0..self.chunks()).map(|c| self.chunk(*name, c)));
         Some((chunks?.collect(), self.is_byte(*name)))
     }
 
-    /// The lower words of a value.
+    /// The low words of a 64-bit value.
     fn cut(&self, name: wir::Value) -> Option<Vec<Value>> {
         let Some(Repr::Chunks(chunks)) = &self.reps[name.0 as usize] else { return None };
         let ty = self.b.vec(self.int(32), self.width);
         Some(chunks.iter().map(|chunk| self.b.trunc(*chunk, ty)).collect())
     }
 
-    /// A source of 64 bits that is the same in all lanes.
+    /// A uniform 64-bit source.
     fn uniform_source(&mut self, inst: &Inst, op: &Op, at: usize) -> Option<Value> {
         let before = inst.srcs[..at].iter().filter(|src| matches!(src, Src::Reg(_))).count();
         let mut next = 1 + before;
@@ -168,7 +168,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// As 64-bit vectors.
+    /// The value as 64-bit vectors.
     pub(super) fn widened(&self, spread: &ScaledIndex) -> Vec<Value> {
         let ty = self.b.vec(self.int(64), self.width);
         let one = |index: &Value| {
@@ -180,7 +180,8 @@ impl Codegen<'_> {
         spread.index.iter().map(one).collect()
     }
 
-    /// Whether the running lanes' accesses lie between bounds, of which there are `limit` from where `bias` makes zero on.
+    /// The condition that the accesses of the active lanes begin at one of `limit` addresses, of which `bias`
+    /// maps the first to zero.
     pub(super) fn scaled_index_fits(
         &self,
         reach: Reach,
@@ -198,7 +199,8 @@ impl Codegen<'_> {
                 self.b.sdiv(value, self.c64(spread.scale))
             }
         };
-        // The least and the greatest index that are allowed. What an address in bytes is made of must stay 32 bits wide, too.
+        // The least and the greatest index in bounds. The offset in bytes of a narrow access must also fit
+        // into 32 bits.
         let widest = if reach.align < 4 { scale } else { scale / 8 };
         let most = (1i64 << 31) / widest.max(1) - 4;
         let least = if spread.signed { -most } else { 0 };
@@ -235,7 +237,7 @@ impl Codegen<'_> {
         self.b.and(fits, aligned)
     }
 
-    /// Pointers of a chunk, for accesses that fit.
+    /// The pointers of a chunk, for an access that is in bounds.
     pub(super) fn scaled_index_pointers(&self, spread: &ScaledIndex, c: u32) -> Value {
         let base = self.b.int_to_ptr(spread.base);
         let index = spread.index[c as usize];

@@ -13,7 +13,7 @@ use crate::llvm::Value;
 use crate::wir::{Affine, Op};
 
 impl Codegen<'_> {
-    /// Loads what lanes in rows read; by element its chunks.
+    /// Loads from lanes that are in several rows. Returns for each element its chunks.
     pub(super) fn load_segmented(
         &mut self,
         access: Access,
@@ -40,7 +40,7 @@ impl Codegen<'_> {
         all.into_iter().map(Repr::Chunks).collect()
     }
 
-    /// Stores values, given by chunk and element, where lanes in rows write.
+    /// Stores to lanes that are in several rows. The values are given by chunk and element.
     pub(super) fn store_segmented(
         &mut self,
         access: Access,
@@ -63,8 +63,9 @@ impl Codegen<'_> {
         }
     }
 
-    /// By how much a lane of a chunk is behind the one before it in its row: the bytes of a lane, or nothing; `None`: neither, or lanes may
-    /// be off where that would be more than their own elements.
+    /// The distance between neighbouring lanes in the rows of a chunk: the bytes of a lane's access, or zero.
+    /// `None`: any other distance; or lanes may be inactive and a row access would cover more than the active
+    /// lanes' elements.
     fn step_in_symbolic_rows(&self, access: Access, pattern: &Affine, c: u32, op: &Op) -> Option<u32> {
         let (width, start) = (self.width as usize, (c * self.width) as usize);
         let lanes = &pattern.lanes[start..start + width];
@@ -80,13 +81,13 @@ impl Codegen<'_> {
         }
     }
 
-    /// Where each lane of a chunk accesses.
+    /// The pointers of the lanes of a chunk.
     fn split_pointers(&self, rows: [Value; 2], pattern: &Affine, c: u32) -> Value {
         let rows = self.vector_of_rows(rows, pattern, c);
         self.b.int_to_ptr(self.add_lanes(rows, pattern, c))
     }
 
-    /// Where the first lane of each row of a chunk accesses.
+    /// The address of the first lane of each row of a chunk.
     fn runs_of(&self, rows: [Value; 2], pattern: &Affine, c: u32) -> Vec<Value> {
         let start = (c * self.width) as usize;
         let lanes = pattern.lanes[start..].iter().step_by(pattern.run(self.width as usize));
@@ -97,7 +98,7 @@ impl Codegen<'_> {
         self.run_bases(rows, pattern, c).into_iter().zip(lanes).map(first).collect()
     }
 
-    /// Loads the rows of a chunk, whose lanes are that many bytes behind each other; by element a vector.
+    /// Loads the rows of a chunk, whose lanes are `step` bytes apart. Returns a vector for each element.
     fn load_runs(&mut self, access: Access, runs: &[Value], step: u32, c: u32, op: &Op) -> Vec<Value> {
         let run = self.width / runs.len() as u32;
         let element = self.int(access.bits);
@@ -117,7 +118,7 @@ impl Codegen<'_> {
         self.by_element(self.joined((0..).zip(runs).map(load).collect()), access)
     }
 
-    /// Stores the rows of a chunk, whose lanes are one behind another.
+    /// Stores the rows of a chunk, whose lanes are consecutive.
     fn store_runs(&mut self, access: Access, runs: &[Value], c: u32, op: &Op, values: &[Value]) {
         let run = self.width / runs.len() as u32;
         runs.iter().for_each(|base| self.fetch(*base, c, access));

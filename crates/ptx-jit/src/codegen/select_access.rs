@@ -1,4 +1,6 @@
 //! Selects how elements move between memory and values, at host addresses that have been checked.
+//!
+//! No checks are emitted here: an address has been checked for the active lanes of the operation only.
 
 use super::load_store::{Access, Addresses};
 use super::{Codegen, Repr};
@@ -10,7 +12,7 @@ use crate::wir::Op;
 use ptx::isa::Space;
 
 impl Codegen<'_> {
-    /// A register's value as an element of memory.
+    /// The element of memory that a register's value is stored as.
     pub(super) fn narrow(&self, value: Value, access: Access) -> Value {
         let ty = self.b.like(value.ty(), self.int(access.bits));
         let have = value.ty().element_bits();
@@ -23,7 +25,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// An element of memory as a register's value.
+    /// The register's value that an element of memory is loaded as.
     pub(super) fn extend(&self, value: Value, access: Access, def: wir::Value) -> Value {
         let want = self.scalar_type(self.kind(def)).element_bits();
         let ty = self.b.like(value.ty(), self.int(want));
@@ -36,7 +38,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// Loads; a vector of elements for each destination.
+    /// Emits a load. Returns for each destination a vector of elements for each chunk.
     pub(super) fn load_places(
         &mut self,
         access: Access,
@@ -168,7 +170,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// How an access is done, in a full or a masked copy of its block.
+    /// The text of a remark about an access, in a full or a masked copy of its block.
     fn by_mask(&self, how: &'static str) -> std::borrow::Cow<'static, str> {
         if self.full { how.into() } else { format!("{how}, under a mask").into() }
     }
@@ -180,18 +182,20 @@ impl Codegen<'_> {
         self.b.gep(self.b.int_to_ptr(base), added)
     }
 
-    /// The address if any of these lanes runs, and else one that can be read: nobody has checked it then.
+    /// The address if any of these lanes is active, and otherwise the address of scratch memory: an address
+    /// without active lanes has not been checked.
     fn sound(&self, pointer: Value, lanes: Value) -> Value {
         self.b.select(self.any(lanes), pointer, self.scratch.expect("made at the start"))
     }
 
-    /// Elements one after another, lane by lane.
+    /// Consecutive elements of all lanes of a chunk, by element.
     pub(super) fn run(&self, base: Value, c: u32, access: Access, op: &Op) -> Vec<Value> {
         self.by_element(self.run_part(base, (0, self.width), c, access, op), access)
     }
 
-    /// The elements one after another of so many lanes of a chunk, from one on. Where lanes are off, only those that run have been checked. A
-    /// processor waits for the memory of lanes that are off too, so where all are, the load is of what is near.
+    /// Consecutive elements of `lanes` lanes of a chunk, starting with lane `from`. If lanes are inactive,
+    /// only the active lanes' elements have been checked. A masked load waits for the memory of inactive
+    /// lanes too, so if no lane is active, it loads from scratch memory.
     pub(super) fn run_part(
         &self,
         base: Value,
@@ -214,13 +218,13 @@ impl Codegen<'_> {
         self.masked_load(pointer, access.bits / 8, bits, self.b.zero(ty))
     }
 
-    /// Which of so many lanes of a chunk run, from one on.
+    /// The mask of `lanes` lanes of a chunk, starting with lane `from`.
     pub(super) fn mask_part(&self, (from, lanes): (u32, u32), c: u32, op: &Op) -> Value {
         let bits = self.mask_chunk(self.scalar(op.uses[0]), c);
         if lanes == self.width { bits } else { self.b.slice(bits, from, lanes) }
     }
 
-    /// A vector for each element of a chunk's lanes, which lie one after another.
+    /// One vector for each element, from the consecutive elements of a chunk's lanes.
     pub(super) fn by_element(&self, all: Value, access: Access) -> Vec<Value> {
         if access.count == 1 {
             return vec![all];
@@ -232,7 +236,8 @@ impl Codegen<'_> {
         (0..access.count).map(pick).collect()
     }
 
-    /// Bytes or halves that lie four bytes apart: parts of the aligned words around them, which are in the same pages.
+    /// Loads bytes or halves whose lanes are four bytes apart as parts of aligned words, which are in the
+    /// same pages.
     fn parts_of_words(&self, base: Value, c: u32, access: Access, op: &Op) -> Value {
         let ty = self.b.vec(self.int(32), self.width);
         let aligned = self.b.and(base, self.c64(!3));
@@ -249,8 +254,8 @@ impl Codegen<'_> {
         self.b.trunc(parts, self.b.vec(self.int(access.bits), self.width))
     }
 
-    /// What has 8 or 16 bits, anywhere: parts of the aligned words around, which are in the same pages. There are instructions that gather
-    /// words, but none for less.
+    /// Gathers elements of 8 or 16 bits as parts of aligned words, which are in the same pages: gather
+    /// instructions exist for words only.
     fn parts_of_gathered(&self, places: &Addresses, c: u32, bits: u32, op: &Op) -> Value {
         let ty = self.b.vec(self.int(32), self.width);
         let three = self.b.const_int(ty, 3);
@@ -260,7 +265,7 @@ impl Codegen<'_> {
             self.mask_chunk(self.scalar(op.uses[0]), c)
         };
         let (pointers, low) = match places {
-            // The index stays 32 bits wide: bounds of narrow elements see to that.
+            // The index stays within 32 bits, since the bounds check of narrow elements ensures it.
             Addresses::ScaledIndex(spread) => {
                 let steps = self.b.mul(spread.index[c as usize], self.b.const_int(ty, spread.scale));
                 let base = self.b.trunc(spread.base, self.int(32));
@@ -282,7 +287,7 @@ impl Codegen<'_> {
         self.b.trunc(parts, self.b.vec(self.int(bits), self.width))
     }
 
-    /// The pointers of a chunk, where lanes have one each.
+    /// The pointers of a chunk, where each lane has its own.
     pub(super) fn pointers(&self, places: &Addresses, c: u32) -> Value {
         match places {
             Addresses::ScaledIndex(spread) => self.scaled_index_pointers(spread, c),
@@ -293,7 +298,8 @@ impl Codegen<'_> {
         }
     }
 
-    /// The elements that the lanes of a chunk that run read from what is a multiple of `align`, one vector for each.
+    /// Gathers the elements of the active lanes of a chunk, at addresses that are multiples of `align`.
+    /// Returns one vector for each element.
     pub(super) fn gathered(
         &self,
         pointers: Value,
@@ -320,14 +326,14 @@ impl Codegen<'_> {
         vec![self.masked_gather(pointers, align, lanes, self.b.zero(ty))]
     }
 
-    /// The lanes of a chunk of a mask, if they are known and few.
+    /// The lanes of a chunk of a mask, if they are constant and few.
     fn known_few(&self, lanes: Value) -> Option<Vec<u32>> {
         let on = lanes.bits()?;
         (on.count_ones() <= SCALAR_ACCESS_MAX_LANES)
             .then(|| (0..self.width).filter(|lane| on >> lane & 1 != 0).collect())
     }
 
-    /// Stores values given by chunk and element.
+    /// Emits a store. The values are given by chunk and element.
     pub(super) fn store_places(
         &mut self,
         access: Access,
@@ -341,7 +347,7 @@ impl Codegen<'_> {
         match places {
             Addresses::Same(place) => {
                 self.applied("access", "one scalar store of the last lane's value");
-                // The last lane's value stays.
+                // If all lanes store to one address, the value of the last lane stays.
                 let pointer = self.b.int_to_ptr(*place);
                 for at in 0..access.count {
                     let value = if whole {
@@ -435,7 +441,8 @@ impl Codegen<'_> {
         }
     }
 
-    /// The lanes of a chunk whose elements are stored one by one, if they are known and few: the last of those that store to one place.
+    /// The lanes of a chunk whose elements are stored one by one, if they are constant and few. Of several
+    /// lanes that store to one address, only the last one is included.
     fn few(&self, lanes: &[i32], c: u32, op: &Op) -> Option<Vec<u32>> {
         let on = match self.is_on(c, op) {
             true => self.b.ones(self.bits_type()),
@@ -449,7 +456,7 @@ impl Codegen<'_> {
         self.known_few(on)
     }
 
-    /// Elements of several vectors in turn.
+    /// Interleaves the elements of several vectors.
     pub(super) fn interleave(&self, vectors: &[Value]) -> Value {
         let width = vectors[0].ty().lanes() as i32;
         match vectors {
@@ -503,13 +510,13 @@ impl Codegen<'_> {
         self.lane_at(chunks, lane)
     }
 
-    /// The last lane of a mask that is known and has any.
+    /// The last lane of a constant mask, if the mask is not empty.
     fn last_of(&self, mask: Value) -> Option<u32> {
         let lane = |lane: &u32| self.word(mask, *lane, 1) == Some(1);
         mask.is_constant().then(|| (0..self.lanes).rev().find(lane)).flatten()
     }
 
-    /// The value of a lane, after [`Codegen::lane_of`] of these chunks.
+    /// The value of another lane, after [`Codegen::lane_of`] has stored these chunks.
     pub(super) fn lane_at(&self, chunks: &[Value], lane: Value) -> Value {
         let place = self.scratch.expect("made at the start");
         let (ty, bytes) = (chunks[0].ty().element(), chunks[0].ty().element_bits() / 8);

@@ -20,7 +20,8 @@ impl Codegen<'_> {
         self.b.ret(Some(self.c64(code(Reason::Declined, 0, 0))));
     }
 
-    /// Says what each entry takes from the room: what is not varying. The rest it finds in the frame.
+    /// Assigns the places in the hand-over area from which each entry takes its registers, except varying
+    /// ones. Varying registers are read from the warp frame.
     pub(super) fn assign_entry_areas(&mut self) {
         let func = self.job.func;
         for entry in &func.entries {
@@ -30,7 +31,8 @@ impl Codegen<'_> {
                 let (held, align) = match self.shape(*name).clone() {
                     Shape::Varying => continue,
                     Shape::Uniform(_) | Shape::Bottom => (Held::Same, 0),
-                    // Which base and stride lanes have, does not follow from what some of them hold.
+                    // The base and the stride cannot be derived from the values of the active lanes, so the
+                    // form must match.
                     Shape::Affine(pattern) if !pattern.rows.is_empty() => (self.held(*reg, *name), 0),
                     Shape::Affine(pattern) => (self.held(*reg, *name), pattern.align),
                 };
@@ -41,7 +43,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// A register where the plan is entered.
+    /// Emits the read of a register at an entry.
     pub(super) fn load(&mut self, reg: Reg, name: wir::Value) -> Repr {
         let entries = self.job.func.entries.iter().zip(&self.out.handed.entries);
         let entry = entries.filter(|(entry, _)| Some(entry.node) == self.node).map(|(_, taken)| taken).next();
@@ -55,7 +57,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// Puts a register into the room.
+    /// Stores a register in the hand-over area. Returns where it is and in which form.
     pub(super) fn state_map_of(
         &mut self,
         reg: Reg,
@@ -68,7 +70,7 @@ impl Codegen<'_> {
         kept
     }
 
-    /// Stores what lives, and returns.
+    /// Stores the live values, and returns to the host.
     pub(super) fn exit(&mut self, exit: &Exit) {
         if self.job.shape.team > 1 {
             return self.leave(exit);
@@ -91,7 +93,7 @@ impl Codegen<'_> {
         let mut left = ExitState::default();
         let room = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, room)), 8);
         for (reg, name) in &exit.regs {
-            // Where all 32 lanes run, nobody else is in the frame.
+            // If all 32 lanes are active, no other lanes are in the frame.
             if self.full && *self.shape(*name) == Shape::Varying {
                 self.store_reg(*reg, *name, None);
             } else {
@@ -111,7 +113,7 @@ impl Codegen<'_> {
         self.b.ret(Some(self.c64(code(reason, block, index))));
     }
 
-    /// Stores masks and counters.
+    /// Stores the masks and the counters.
     pub(super) fn counts(&mut self, exit: &Exit) {
         let fields = [
             (offset_of!(Frame, mask), exit.mask),
@@ -138,7 +140,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// Adds what was executed.
+    /// Adds the counts of executed instructions.
     pub(super) fn sums(&mut self, exit: &Exit) {
         let sums = [
             (offset_of!(Frame, full_steps), exit.full_steps),
@@ -147,7 +149,7 @@ impl Codegen<'_> {
         ];
         for (offset, name) in sums {
             let more = self.scalar(name);
-            // What is known to be nothing is not added.
+            // A constant zero is not added.
             if more.is_zero() {
                 continue;
             }
@@ -156,7 +158,8 @@ impl Codegen<'_> {
         }
     }
 
-    /// Leaves before an instruction that widens a pattern, if a lane of it would wrap around.
+    /// Takes the side exit before an instruction that widens an affine value, if a lane of the value would
+    /// wrap around.
     pub(super) fn guard(&mut self, site: Site, exit: &Exit, uses: &[wir::Value]) {
         let Some(wraps) = self.wraps(site, uses) else { return };
         let leave = self.b.append_block(self.function, "wraps");
@@ -167,7 +170,8 @@ impl Codegen<'_> {
         self.b.position_at_end(stay);
     }
 
-    /// Whether a lane of a pattern wraps around where the instruction widens it; `None`: none can.
+    /// The condition that a lane of an affine value wraps around where the instruction widens it; `None`: no
+    /// lane can.
     pub(super) fn wraps(&mut self, site: Site, uses: &[wir::Value]) -> Option<Value> {
         let inst = site.inst(self.job.function)?;
         let (ty, _) = crate::analysis::expr::Expr::of(inst)?.widens()?;
@@ -215,7 +219,7 @@ impl Codegen<'_> {
     }
 }
 
-/// Whether a constant of a lane takes a number of 32 bits beyond what that many bits hold.
+/// Whether adding a lane's constant to a 32-bit number exceeds 32 bits.
 fn wraps_around(base: u64, lane: i32, signed: bool) -> bool {
     let lane = i64::from(lane);
     if signed {

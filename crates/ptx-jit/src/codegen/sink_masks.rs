@@ -16,47 +16,48 @@ use crate::wir::{BlockId, Cond, Op, OpKind, Term};
 use ptx::isa::Op as O;
 use std::collections::{HashMap, HashSet};
 
-/// What waits, in a function.
+/// The sunk masks of a function.
 #[derive(Default)]
 pub(super) struct SunkMasks {
-    /// Operations that are not emitted where they stand.
+    /// Operations that are not emitted at their own position.
     left: HashSet<(BlockId, usize)>,
-    /// By mask: whether any lane is in it.
+    /// For each mask, the scalar condition that any lane is in it.
     some: HashMap<wir::Value, Value>,
-    /// By the node that reads it.
+    /// For each block, the mask that is computed in it.
     masks: HashMap<BlockId, Waiting>,
 }
 
-/// A mask that waits.
+/// A mask whose computation is delayed.
 pub(super) struct Waiting {
-    /// The mask of the node.
+    /// The mask of the block.
     pub(super) mask: wir::Value,
     pub(super) run: Run,
-    /// The mask of the other lanes, if it is made of that or the other way around.
+    /// The mask of the other lanes, if one of the two is computed from the other.
     pub(super) rest: Option<wir::Value>,
-    /// What makes them.
+    /// The operations that compute both.
     ops: Vec<(BlockId, usize)>,
 }
 
 impl SunkMasks {
-    /// Whether an operation is not emitted where it stands.
+    /// Whether an operation is not emitted at its own position.
     pub(super) fn has(&self, id: BlockId, at: usize) -> bool {
         self.left.contains(&(id, at))
     }
 
-    /// Whether any lane is in a mask, if that is known of it.
+    /// The scalar condition that any lane is in a mask, if it is known.
     pub(super) fn some(&self, mask: wir::Value) -> Option<Value> {
         self.some.get(&mask).copied()
     }
 
-    /// The mask that a node runs under, if it waits.
+    /// The mask that a block executes under, if its computation is delayed.
     pub(super) fn of(&self, id: BlockId) -> Option<&Waiting> {
         self.masks.get(&id)
     }
 }
 
 impl Codegen<'_> {
-    /// Leaves a comparison, and the mask that is made of it, to the piece that reads it, if there is such a one. Emits what asks for lanes.
+    /// Delays a comparison, and the mask computed from it, until the block that reads them, if there is one
+    /// such block. Emits the scalar test of whether any lane is in the mask.
     pub(super) fn sink_mask(&mut self, id: BlockId, at: usize) {
         if self.job.shape.team == 1 || self.in_section() || self.versioned_block == Some(id) {
             return;
@@ -72,7 +73,8 @@ impl Codegen<'_> {
         self.sunk_masks.masks.insert(body, waiting);
     }
 
-    /// What a comparison makes, if it is the mask of one piece and nothing else; and the piece.
+    /// The masks that are computed from a comparison, and the block, if only that block executes under them
+    /// and nothing else reads them.
     fn waiting(&mut self, id: BlockId, at: usize) -> Option<(BlockId, Waiting)> {
         let func = self.job.func;
         let compare = &func.nodes[id.0 as usize].ops[at];
@@ -96,13 +98,13 @@ impl Codegen<'_> {
         let (mask, head, body) = masks.iter().find_map(|mask| self.group_of(*mask))?;
         let own = masks.iter().all(|name| self.is_read_by(*name, &ops, (head, mask), body));
         let run = self.run_of(mask).filter(|_| own)?;
-        // One that is made where code may leave is made of what the piece has.
+        // A mask that only side exits read is computed at the side exit, from the values of the block.
         ops.retain(|(id, at)| !self.rare[func.nodes[id.0 as usize].ops[*at].defs[0].0 as usize]);
         let rest = masks.iter().copied().find(|other| *other != mask);
         Some((body, Waiting { mask, run, rest, ops }))
     }
 
-    /// The one operation that reads a value, if that is in the node too.
+    /// The only operation that reads a value, if it is in the same block.
     fn only_reader(&self, name: wir::Value, id: BlockId) -> Option<(usize, &Op)> {
         if self.readers.of(name) != [id] {
             return None;
@@ -114,7 +116,7 @@ impl Codegen<'_> {
         (reading.next().is_none() && !to_phi).then_some(found)
     }
 
-    /// The mask of all other lanes, and where it is made.
+    /// The complement of a mask, with the operation that computes it.
     fn turned(&self, lower: wir::Value) -> Option<((BlockId, usize), wir::Value)> {
         self.readers.of(lower).iter().find_map(|&id| {
             let ops = &self.job.func.nodes[id.0 as usize].ops;
@@ -123,7 +125,8 @@ impl Codegen<'_> {
         })
     }
 
-    /// The piece that runs under a mask: who asks for its lanes, and what is entered from there alone.
+    /// The block that executes under a mask, with the block that tests whether the mask is empty. The test
+    /// must be its only predecessor.
     fn group_of(&self, mask: wir::Value) -> Option<(wir::Value, BlockId, BlockId)> {
         let func = self.job.func;
         self.readers.of(mask).iter().find_map(|&head| {
@@ -136,7 +139,8 @@ impl Codegen<'_> {
         })
     }
 
-    /// Whether a mask is read by what makes others of it, by the question for its lanes, and in the piece.
+    /// Whether a mask is read only by the operations that compute other masks, by the test for lanes, and in
+    /// the block.
     fn is_read_by(
         &self,
         name: wir::Value,
@@ -155,7 +159,7 @@ impl Codegen<'_> {
         before && !self.is_made_beyond(name, body)
     }
 
-    /// Whether a mask that is made of one where code may leave may be made behind the piece.
+    /// Whether a mask that only side exits read may be computed from this one behind the block.
     fn is_made_beyond(&self, name: wir::Value, body: BlockId) -> bool {
         self.job.func.nodes[body.0 as usize].ops.iter().any(|op| {
             let masks = matches!(op.kind, OpKind::And | OpKind::AndNot | OpKind::Or);
@@ -164,14 +168,14 @@ impl Codegen<'_> {
         })
     }
 
-    /// Whether a phi takes a value where it is entered from that node.
+    /// Whether a phi reads a value on an edge from that block.
     fn is_in_state_map(&self, id: BlockId, name: wir::Value) -> bool {
         let func = self.job.func;
         let successors = func.nodes[id.0 as usize].term.successors();
         successors.iter().any(|to| func.nodes[to.0 as usize].takes_from(id, name))
     }
 
-    /// Makes the mask that a node runs under, if it waits.
+    /// Emits the delayed mask that a block executes under.
     pub(super) fn emit_sunk_masks(&mut self, id: BlockId) {
         let Some(waiting) = self.sunk_masks.masks.remove(&id) else { return };
         for (node, at) in waiting.ops {
@@ -179,7 +183,8 @@ impl Codegen<'_> {
         }
     }
 
-    /// The masks of a copy of a node, in place of those that wait or of the one that there is. Gives back what was there.
+    /// Replaces the masks of a version of a block, which are delayed or already emitted. Returns the previous
+    /// representations.
     pub(super) fn stand_in(
         &mut self,
         mask: wir::Value,

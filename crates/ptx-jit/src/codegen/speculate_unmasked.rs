@@ -20,13 +20,13 @@ use ptx::ir::{Addr, Base, Inst, RegClass, Src};
 use ptx::isa::{Op as O, Sem, Space};
 
 impl Codegen<'_> {
-    /// Emits a copy of a node whose loads are of all lanes, if it does no more than load and compute under a mask. What follows is for where
-    /// that does not fit.
+    /// Emits an unmasked version of a block, if the block only loads and computes under a mask. The code that
+    /// follows is for the case that a load is out of bounds.
     pub(super) fn unmasked(&mut self, id: BlockId) {
         let func = self.job.func;
         let node = &func.nodes[id.0 as usize];
         let Term::Goto(next) = node.term else { return };
-        // What it makes must reach the others by phis alone.
+        // The results of the block must reach other blocks through phis only.
         let several = func.nodes[next.0 as usize].preds.iter().any(|from| *from != id);
         let free =
             !node.full && self.job.shape.team == 1 && several && !self.barrier_slots.is_entered(id, next);
@@ -53,7 +53,7 @@ impl Codegen<'_> {
         self.prefetched.clear();
     }
 
-    /// The mask of a node that only computes and loads what lies one after another, or in one place.
+    /// The mask of a block that only computes, and loads consecutive elements or one element.
     fn mask_of_loads(&mut self, id: BlockId, node: &wir::Block) -> Option<wir::Value> {
         let mut mask = None;
         let mut loads = 0;
@@ -98,7 +98,7 @@ impl Codegen<'_> {
         self.def_use.op(mask).is_some_and(|(at, _)| at != id).then_some(mask)
     }
 
-    /// Whether it is a load of lanes beside each other, or of one place, of memory that all lanes share.
+    /// Whether a load accesses consecutive elements or one element, in memory that all lanes share.
     fn is_beside(&self, inst: &Inst, op: &Op) -> bool {
         if !matches!(inst.op, O::Ld | O::LdNc) || inst.guard.is_some() || inst.mods.sem() != Sem::Weak {
             return false;
@@ -122,12 +122,12 @@ impl Codegen<'_> {
             && op.defs.len() == access.count as usize
     }
 
-    /// Whether the copy that is emitted loads for all lanes.
+    /// Whether the version that is emitted loads for all lanes.
     pub(super) fn is_unmasked(&self) -> bool {
         self.prefix.is_some_and(|prefix| prefix.unmasked.is_some())
     }
 
-    /// Does something of the copy that is emitted as if all lanes ran.
+    /// Emits part of the unmasked version as if all lanes were active.
     pub(super) fn as_all<R>(&mut self, what: impl FnOnce(&mut Self) -> R) -> R {
         let Some(mask) = self.prefix.and_then(|prefix| prefix.unmasked) else { return what(self) };
         let all = Repr::Scalar(self.all_lanes());
@@ -139,7 +139,7 @@ impl Codegen<'_> {
         done
     }
 
-    /// Goes on in the copy that is emitted if a load fits, and under the mask otherwise.
+    /// Continues in the version that is emitted if a load is in bounds, and in the masked version otherwise.
     pub(super) fn or_masked(&mut self, fits: Value) {
         let Some(prefix) = self.prefix else { return };
         let on = self.b.append_block(self.function, "fits");

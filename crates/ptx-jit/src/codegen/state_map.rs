@@ -13,39 +13,39 @@ use ptx_exec::native::{EntryState, ExitState, Held, Line, SavedReg, bytes_of};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// How registers are handed over where native code is entered and left.
+/// How registers are handed over at entries and side exits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StateMap {
-    /// Lines of the room that it takes.
+    /// The size of the hand-over area in lines.
     pub(crate) lines: u32,
-    /// Where it can be entered.
+    /// The entries of the function.
     pub(crate) entries: Vec<EntryState>,
-    /// What it leaves, by the number that it gives, less one.
+    /// The side exits. An exit reports its index plus one; 0 means that the hand-over area is empty.
     pub(crate) exits: Vec<ExitState>,
 }
 
 impl StateMap {
-    /// Makes the room as large as that.
+    /// Enlarges the hand-over area if necessary.
     pub(super) fn fit(&mut self, room: &Room) {
         self.lines = self.lines.max(room.bytes() / Line::BYTES as u32);
     }
 }
 
-/// Places in memory, one behind the other.
+/// An area of memory in which places are assigned one after another.
 #[derive(Default)]
 pub(super) struct Room {
     end: u32,
-    /// Warps besides the first whose lanes stand in it.
+    /// The number of warps, less one, whose lanes are in the area.
     more: u32,
 }
 
 impl Room {
-    /// For registers of so many warps as one.
+    /// An area for the registers of a coarse warp.
     pub(super) fn of(warps: u32) -> Self {
         Self { end: 0, more: warps - 1 }
     }
 
-    /// So many words of so many bytes.
+    /// Assigns a place for `count` words of `bytes` bytes each. Returns its offset.
     pub(super) fn place(&mut self, bytes: u32, count: u32) -> u32 {
         let align = (bytes * count).next_power_of_two().clamp(1, 64);
         let offset = self.end.next_multiple_of(align);
@@ -53,29 +53,29 @@ impl Room {
         offset
     }
 
-    /// What follows stands behind so many bytes.
+    /// Reserves the first `bytes` bytes.
     pub(super) fn skip(&mut self, bytes: u32) {
         self.end = self.end.max(bytes);
     }
 
-    /// For a register.
+    /// Assigns a place for a register.
     pub(super) fn keep(&mut self, reg: Reg, held: Held) -> SavedReg {
         let offset = self.place(bytes_of(reg.class), words(&held, self.more + 1));
         SavedReg { reg, offset, held }
     }
 
-    /// What a register of so many warps takes.
+    /// The size of a register's saved form for so many warps.
     pub(super) fn bytes_of(kept: &SavedReg, warps: u32) -> u32 {
         bytes_of(kept.reg.class) * words(&kept.held, warps)
     }
 
-    /// What all take, in whole lines.
+    /// The size of the area, in whole lines.
     pub(super) fn bytes(&self) -> u32 {
         self.end.next_multiple_of(Line::BYTES as u32)
     }
 }
 
-/// How many values are kept of a register of so many warps.
+/// The number of words in a register's saved form for so many warps.
 fn words(held: &Held, warps: u32) -> u32 {
     match held {
         Held::Constant(_) => 0,
@@ -87,7 +87,7 @@ fn words(held: &Held, warps: u32) -> u32 {
     }
 }
 
-/// What is equal and was made once.
+/// Tables of equal values, so that each is created once.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     patterns: HashMap<Box<[i32]>, Arc<[i32]>>,
@@ -95,7 +95,7 @@ pub(super) struct Known {
 }
 
 impl Codegen<'_> {
-    /// How a register is kept that has that value.
+    /// The form in which a register with this value is saved.
     pub(super) fn held(&mut self, reg: Reg, name: wir::Value) -> Held {
         match self.shape(name).clone() {
             Shape::Bottom => Held::Constant(0),
@@ -122,7 +122,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// The number of an exit that leaves that.
+    /// The number of a side exit that leaves this state.
     pub(super) fn left(&mut self, left: ExitState, room: &Room) -> u32 {
         if left == ExitState::default() {
             return 0;
@@ -135,7 +135,7 @@ impl Codegen<'_> {
         })
     }
 
-    /// Stores a value in the shape that is kept.
+    /// Stores a value in its saved form.
     pub(super) fn pack(&mut self, kept: &SavedReg, name: wir::Value, place: Value) {
         let bytes = bytes_of(kept.reg.class);
         let scalar = |emit: &Self, value: Value, at: u32| {
@@ -174,7 +174,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// Loads a value that is kept in that shape, from the place that offsets count from.
+    /// Loads a value from its saved form; `place` is the start of the area.
     pub(super) fn unpack(&mut self, kept: &SavedReg, name: wir::Value, place: Value) -> Repr {
         let place = self.b.offset(place, u64::from(kept.offset));
         let (bytes, ty) = (bytes_of(kept.reg.class), self.scalar_type(self.kind(name)));

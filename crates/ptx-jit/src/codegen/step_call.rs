@@ -1,4 +1,6 @@
 //! Step calls: instructions that the interpreter's own step executes.
+//!
+//! Invariant: before the call, the registers that the instruction reads are in the warp frame.
 
 use super::{Codegen, Repr};
 use crate::frame::{Frame, Reason, code};
@@ -8,7 +10,7 @@ use ptx::ir::{Inst, Reg};
 use std::mem::offset_of;
 
 impl Codegen<'_> {
-    /// Calls the step, and takes its results.
+    /// Calls the step, and defines the instruction's results.
     pub(super) fn fallback(&mut self, site: Site, inst: &Inst, op: &Op) {
         if self.job.shape.team > 1 {
             return self.give_up(op);
@@ -18,9 +20,10 @@ impl Codegen<'_> {
         self.stepped(site, inst, op, true);
     }
 
-    /// The same, for what has native code and only sometimes needs this. Returns the results, if they are not to be `defined`.
+    /// Calls the step for an instruction that also has native code. Returns the results; they are defined if
+    /// `define` is set.
     pub(super) fn stepped(&mut self, site: Site, inst: &Inst, op: &Op, define: bool) -> Vec<Repr> {
-        // Registers of the sources, and the carry flags behind them.
+        // The source registers; the carry flags follow them.
         let mut sources: Vec<Reg> = Vec::new();
         inst.srcs.iter().for_each(|src| src.for_each_reg(&mut |reg| sources.push(reg)));
         let owned = if self.full { None } else { Some(self.own) };
@@ -36,7 +39,8 @@ impl Codegen<'_> {
             let flags = self.scalar(*flags);
             self.b.store(flags, carry, 4);
         }
-        // What depends on no other lane is computed in all, so that one lane of it can be taken.
+        // An instruction that depends on no other lane is computed in all lanes, since other code may read
+        // any lane of the result.
         let pure = crate::effects::is_pure(inst);
         let mask = match (pure, self.full) {
             (true, true) => self.c32(u32::MAX),
@@ -60,7 +64,7 @@ impl Codegen<'_> {
         reps
     }
 
-    /// Calls the step of an instruction; returns from the function if it is at fault.
+    /// Calls the step of an instruction. Returns from the function if the step reports a fault.
     fn call_step(&mut self, site: Site, mask: Value) {
         let user = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, user)), 8);
         let word = self.int(32);

@@ -24,20 +24,21 @@ use ptx::isa::Op as O;
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
-/// Strides stay below this, so that no sum of a few thousand wraps around.
+/// Strides stay below this, so that sums of a few thousand of them do not overflow.
 const NEAR: u64 = 1 << 40;
 
-/// A stride of 32 bits, a parameter times a constant; or as a signed number the same of 64 bits, times another constant.
+/// A 32-bit stride: a parameter times a constant; or a 64-bit one: the 32-bit stride, sign-extended, times
+/// another constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Stride {
-    /// Where the parameter lies.
+    /// The offset of the parameter.
     offset: u32,
     times: u32,
     wide: Option<u64>,
 }
 
 impl Stride {
-    /// With so many bits.
+    /// The stride with so many bits.
     fn resized(self, bits: u32) -> Option<Self> {
         match (self.wide, bits) {
             (None, 64) => Some(Self { wide: Some(1), ..self }),
@@ -53,25 +54,25 @@ impl Stride {
         }
     }
 
-    /// Whether it is so small, whatever the parameter is, that rows lie between the first and the last.
+    /// Whether the stride is so small for every parameter that all rows lie between the first and the last.
     fn is_near(self) -> bool {
         self.wide.is_some_and(|wide| (wide as i64).unsigned_abs() < NEAR >> 31)
     }
 }
 
-/// Strides that are a kernel parameter times a constant.
+/// The strides of a function that are a kernel parameter times a constant.
 #[derive(Default)]
 pub(super) struct SymbolicStrides {
-    /// By name.
+    /// The stride of each value.
     known: HashMap<wir::Value, Stride>,
-    /// With so many bits: the block in which they were read last, and what they are.
+    /// For each stride and width, the LLVM block in which it was read last, with the value.
     read: RefCell<HashMap<(Stride, u32), (Block, Value)>>,
-    /// Those which are known to be small.
+    /// Strides that are known to be small.
     near: RefCell<HashSet<Value>>,
 }
 
 impl Codegen<'_> {
-    /// The second scalar of a pattern of rows.
+    /// The second scalar of a symbolic-stride address.
     pub(super) fn stride_of(&self, name: wir::Value) -> Option<Value> {
         match (self.shape(name), self.reps[name.0 as usize].as_ref()) {
             (Shape::Affine(pattern), Some(Repr::Bases(bases))) if !pattern.rows.is_empty() => {
@@ -84,7 +85,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// A stride, of its parameter.
+    /// Computes a stride from its parameter.
     fn read_stride(&self, stride: Stride, ty: Type) -> Value {
         let here = self.b.current_block();
         let key = (stride, ty.element_bits());
@@ -110,10 +111,10 @@ impl Codegen<'_> {
         value
     }
 
-    /// Finds the strides that are made of parameters.
+    /// Finds the values whose stride is a parameter times a constant.
     pub(super) fn find_symbolic_strides(&mut self) {
         let func = self.job.func;
-        // By name: nothing known yet, or whether it is one.
+        // For each value: not visited, or its stride if it has one of this form.
         let mut found: Vec<Option<Option<Stride>>> = vec![None; func.kinds.len()];
         let mut changed = (0..).map(wir::Value).take(func.kinds.len()).any(|name| has_rows(func, name));
         while std::mem::take(&mut changed) {
@@ -136,7 +137,7 @@ impl Codegen<'_> {
         self.symbolic_strides.known = all.filter_map(|(name, found)| Some((name, found??))).collect();
     }
 
-    /// The stride of what an operation defines, as far as those of its sources are known.
+    /// The stride of an operation's result, as far as the strides of its sources are known.
     fn stride_by(
         &self,
         op: &Op,
@@ -157,7 +158,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// The same of an instruction: what [`Codegen::stride_made`] will make.
+    /// The stride of an instruction's result. It equals the value that [`Codegen::stride_made`] emits.
     fn stride_by_inst(
         &self,
         inst: &Inst,
@@ -209,7 +210,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// The parameter of 32 bits that a value is.
+    /// The 32-bit parameter that a value was loaded from.
     fn param_of(&self, name: wir::Value) -> Option<Stride> {
         let func = self.job.func;
         let root = self.copies[name.0 as usize];
@@ -225,7 +226,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// The base of a chunk's row.
+    /// The base address of a chunk's row.
     pub(super) fn row_base(&self, base: Value, stride: Value, pattern: &Affine, chunk: u32) -> Value {
         let times = pattern.rows.get((chunk * self.width) as usize).copied().unwrap_or(0);
         match times {
@@ -237,7 +238,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// By run of a chunk: where its row begins, without what lanes add besides.
+    /// For each run of lanes in a chunk, the start of its row, without the lanes' constants.
     pub(super) fn run_bases(&self, [base, stride]: [Value; 2], pattern: &Affine, chunk: u32) -> Vec<Value> {
         let run = pattern.run(self.width as usize);
         let start = (chunk * self.width) as usize;
@@ -260,7 +261,7 @@ impl Codegen<'_> {
         rows.map(base).collect()
     }
 
-    /// Where the rows of a chunk's lanes begin, as a vector; what its first lane adds is added.
+    /// A vector of the row starts of a chunk's lanes, plus the constant of the chunk's first lane.
     pub(super) fn vector_of_rows(&self, rows: [Value; 2], pattern: &Affine, chunk: u32) -> Value {
         let run = pattern.run(self.width as usize) as u32;
         let first = pattern.lanes[(chunk * self.width) as usize];
@@ -271,7 +272,8 @@ impl Codegen<'_> {
         self.joined(self.run_bases(rows, pattern, chunk).into_iter().map(base).collect())
     }
 
-    /// The stride of what an instruction makes of patterns of which one has a stride, or of rows and the stride itself.
+    /// Emits the stride of an instruction's result, from affine operands of which one has a stride, or from
+    /// row numbers and the stride.
     pub(super) fn stride_made(&mut self, inst: &Inst, op: &Op, def: wir::Value) -> Option<Value> {
         let to = self.scalar_type(self.kind(def));
         let expr = Expr::of(inst)?;
@@ -315,7 +317,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// The first and the last row's part of 64-bit values: base and stride, whichever way it counts.
+    /// The least and the greatest row start of 64-bit addresses, for either sign of the stride.
     pub(super) fn row_ends(&self, [base, stride]: [Value; 2], pattern: &Affine) -> (Value, Value) {
         let ends = [pattern.rows.iter().min(), pattern.rows.iter().max()];
         let low = i64::from(pattern.lanes.iter().min().copied().unwrap_or(0));
@@ -328,7 +330,8 @@ impl Codegen<'_> {
         (at(pick("llvm.smin")), at(pick("llvm.smax")))
     }
 
-    /// Whether a stride of 64 bits is so small that rows lie between the first and the last, if that is not known.
+    /// The condition that a 64-bit stride is so small that all rows lie between the first and the last;
+    /// `None` if that is known.
     pub(super) fn is_near(&self, stride: Value) -> Option<Value> {
         if self.symbolic_strides.near.borrow().contains(&stride) {
             return None;
@@ -337,7 +340,7 @@ impl Codegen<'_> {
         Some(self.b.icmp(IntPred::Ult, from, self.c64(2 * NEAR)))
     }
 
-    /// Whether a lane of a 32-bit value wraps around where it is widened.
+    /// The condition that a lane of a 32-bit value wraps around where it is widened.
     pub(super) fn rows_wrap(&mut self, name: wir::Value, pattern: &Affine, signed: bool) -> Value {
         let long = self.int(64);
         let base = self.base(name, 0).expect("a pattern has bases");
@@ -354,7 +357,7 @@ impl Codegen<'_> {
         self.b.or(under, over)
     }
 
-    /// Addresses with a base for each chunk, unless its lanes are in several rows.
+    /// The addresses with a base for each chunk, unless a chunk contains several rows.
     pub(super) fn by_chunk(&self, rows: [Value; 2], pattern: &Affine) -> Addresses {
         match pattern.splits(self.width as usize) {
             true => Addresses::Rows(rows, pattern.clone()),
@@ -362,7 +365,8 @@ impl Codegen<'_> {
         }
     }
 
-    /// Addresses with a base for each chunk; with one for each lane, where those of a chunk are in several rows.
+    /// The addresses with a base for each chunk, or with one address for each lane if a chunk contains
+    /// several rows.
     pub(super) fn unrolled(&self, [base, stride]: [Value; 2], pattern: &Affine) -> Addresses {
         let Some(apart) = pattern.by_chunks(self.width as usize) else {
             let chunks = (0..self.chunks()).map(|c| {
@@ -391,12 +395,12 @@ impl Codegen<'_> {
     }
 }
 
-/// Whether a value is a pattern of rows.
+/// Whether a value has a symbolic stride.
 fn has_rows(func: &Func, name: wir::Value) -> bool {
     matches!(&func.shapes[name.0 as usize], Shape::Affine(pattern) if !pattern.rows.is_empty())
 }
 
-/// Puts together what was known and what is; says whether that is new.
+/// Merges new information into what is known. Returns whether anything changed.
 fn meet(known: &mut Option<Option<Stride>>, new: Option<Option<Stride>>) -> bool {
     let both = match (*known, new) {
         (have, None) => have,

@@ -14,26 +14,27 @@ use crate::target::Level;
 use crate::wir::Affine;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// Chunks whose lanes are beside each other: those of each chunk one element behind those of the chunk before.
+/// A tile: chunks of which each accesses the elements that follow those of the previous chunk, lane by lane.
 pub(super) struct Tile {
     chunks: Vec<u32>,
-    /// By lane of a chunk: where its row begins, in bytes from the pattern's base.
+    /// For each lane of a chunk, the start of its row, in bytes from the base.
     rows: Vec<i32>,
 }
 
 impl Codegen<'_> {
-    /// The tiles of an access of all lanes.
+    /// The tiles of an access that all lanes make.
     pub(super) fn transposed_rows(&self, pattern: &Affine, access: Access, whole: bool) -> Vec<Tile> {
         let plain = whole && !pattern.by_chunk && access.count == 1 && access.bits == 32;
         if !plain || self.chunks() == 1 || self.env.target.level() == Level::Baseline {
             return Vec::new();
         }
-        // What several lanes write, the last one has written.
+        // If several lanes store to one element, the last lane's value must stay, which a tile does not
+        // ensure.
         let mut seen = HashSet::new();
         if access.write && !pattern.lanes.iter().all(|lane| seen.insert(*lane)) {
             return Vec::new();
         }
-        // By how the lanes lie to each other: where the first one is, and the chunk.
+        // The relative positions of the lanes of a chunk, with the position of the first lane, and the chunk.
         let mut like: BTreeMap<Vec<i32>, Vec<(i32, u32)>> = BTreeMap::new();
         for c in 0..self.chunks() {
             let lanes = self.relative(pattern, c);
@@ -74,8 +75,8 @@ impl Codegen<'_> {
         all
     }
 
-    /// Loads so many elements one behind another for each lane of a chunk, whose rows begin so far from the base; a power of two. By element
-    /// a vector of all lanes.
+    /// Loads `count` consecutive elements for each lane of a chunk; the rows start at these offsets from the
+    /// base, and the count is a power of two. Returns for each element a vector of all lanes.
     pub(super) fn load_rows(&self, base: Value, rows: &[i32], count: usize, bits: u32) -> Vec<Value> {
         let ty = self.b.vec(self.int(bits), count as u32);
         let load = |row: &i32| {
@@ -85,7 +86,7 @@ impl Codegen<'_> {
         let rows: Vec<Value> = rows.iter().map(load).collect();
         let several = rows.len() / count;
         let mut vectors: Vec<Value> = rows.chunks(several).map(|rows| self.joined(rows.to_vec())).collect();
-        // The lowest bit of an element's number among all becomes the highest.
+        // The lowest bit of an element's number becomes the highest.
         let width = self.width as i32;
         let [even, odd]: [Vec<i32>; 2] = [0, 1].map(|from| (from..2 * width).step_by(2).collect());
         for _ in 0..count.ilog2() {
@@ -103,11 +104,11 @@ impl Codegen<'_> {
         self.store_rows(base, &tile.rows, vectors, access.bits);
     }
 
-    /// Stores elements one behind another for each lane of a chunk, whose rows begin so far from the base; by element a vector of all lanes,
-    /// a power of two of them.
+    /// Stores consecutive elements for each lane of a chunk; the rows start at these offsets from the base.
+    /// The vectors hold one element of all lanes each, and their number is a power of two.
     pub(super) fn store_rows(&self, base: Value, rows: &[i32], mut vectors: Vec<Value>, bits: u32) {
         let count = vectors.len();
-        // The highest bit of an element's number among all becomes the lowest.
+        // The highest bit of an element's number becomes the lowest.
         let width = self.width as i32;
         let mixed = |from: i32| -> Vec<i32> { (0..width).map(|at| from + at / 2 + at % 2 * width).collect() };
         let (low, high) = (mixed(0), mixed(width / 2));

@@ -1,4 +1,7 @@
 //! Values of all lanes in their different representations.
+//!
+//! Invariant: [`Codegen::scalar`], [`Codegen::base`] and [`Codegen::chunk`] return canonical NaNs; the NaNs
+//! of their `noncanonical_` variants may have any bits.
 
 use super::{Codegen, LANES, Repr};
 use crate::llvm::{IntPred, Type, Value};
@@ -18,7 +21,7 @@ impl Codegen<'_> {
         if self.may_be_noncanonical(name) { self.exact(value) } else { value }
     }
 
-    /// The same, as it is.
+    /// As [`Codegen::scalar`]; a NaN may have any bits.
     fn noncanonical_scalar(&self, name: wir::Value) -> Value {
         if let Some(op) = self.later.get(&name) {
             return self.mask_op(op);
@@ -35,7 +38,7 @@ impl Codegen<'_> {
         matches!(self.rep(name), Repr::Scalar(_))
     }
 
-    /// The pattern of a value that has one for each chunk or for all.
+    /// The affine shape of a value that has a base for each chunk or for all lanes.
     pub(super) fn pattern(&self, name: wir::Value) -> Option<Affine> {
         match self.shape(name) {
             Shape::Affine(pattern) => Some((**pattern).clone()),
@@ -43,13 +46,13 @@ impl Codegen<'_> {
         }
     }
 
-    /// The scalar of the first lane of a chunk, of a value that is a scalar or a pattern.
+    /// The base of a chunk, of a uniform or affine value.
     pub(super) fn base(&mut self, name: wir::Value, chunk: u32) -> Option<Value> {
         let value = self.noncanonical_base(name, chunk)?;
         Some(if self.may_be_noncanonical(name) { self.exact(value) } else { value })
     }
 
-    /// The same, as it is.
+    /// As [`Codegen::base`]; a NaN may have any bits.
     pub(super) fn noncanonical_base(&mut self, name: wir::Value, chunk: u32) -> Option<Value> {
         match self.rep(name).clone() {
             Repr::Scalar(value) => Some(value),
@@ -88,7 +91,7 @@ impl Codegen<'_> {
         vector
     }
 
-    /// Vectors of another block may not reach this one.
+    /// Forgets vectors that were made in another LLVM block, which may not dominate this one.
     fn forget_vectors(&mut self) {
         let block = self.b.current_block();
         if self.vectors_of != Some(block) {
@@ -98,7 +101,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// The vector of a chunk, as it is.
+    /// As [`Codegen::chunk`]; a NaN may have any bits.
     pub(super) fn noncanonical_chunk(&mut self, name: wir::Value, chunk: u32) -> Value {
         if let Repr::Chunks(chunks) = self.rep(name) {
             return chunks[chunk as usize];
@@ -131,7 +134,7 @@ impl Codegen<'_> {
         vector
     }
 
-    /// Adds the constants of a chunk's lanes, from its first lane on.
+    /// Adds the constants of a chunk's lanes, relative to the chunk's first lane.
     pub(super) fn add_lanes(&self, vector: Value, pattern: &Affine, chunk: u32) -> Value {
         let lanes = self.relative(pattern, chunk);
         if lanes.iter().all(|lane| *lane == 0) {
@@ -142,14 +145,14 @@ impl Codegen<'_> {
         self.b.add(vector, constants)
     }
 
-    /// What the lanes of a chunk add to its first lane.
+    /// The constants of a chunk's lanes, relative to the chunk's first lane.
     pub(super) fn relative(&self, pattern: &Affine, chunk: u32) -> Vec<i32> {
         let start = (chunk * self.width) as usize;
         let lanes = &pattern.lanes[start..start + self.width as usize];
         lanes.iter().map(|lane| lane - lanes[0]).collect()
     }
 
-    /// The chunk's lanes of a mask, as one bit for each.
+    /// The lanes of a chunk in a mask, as a vector of bits.
     pub(super) fn mask_chunk(&self, mask: Value, chunk: u32) -> Value {
         let block = self.b.current_block();
         let known = self.masks.borrow().get(&(mask, chunk)).copied();
@@ -178,7 +181,7 @@ impl Codegen<'_> {
         self.b.bitcast(bits, self.bits_type())
     }
 
-    /// A bit for each lane.
+    /// The type of a mask: an integer with a bit for each lane.
     pub(super) fn mask_type(&self) -> Type {
         self.int(self.lanes)
     }
@@ -188,7 +191,7 @@ impl Codegen<'_> {
         self.b.ones(self.mask_type())
     }
 
-    /// A number of at most 64 bits that stands in any integer, as 64 bits.
+    /// A number of at most 64 bits in an integer of any width, as a 64-bit integer.
     pub(super) fn as_long(&self, value: Value) -> Value {
         if value.ty().element_bits() > 64 {
             self.b.trunc(value, self.int(64))
@@ -201,7 +204,7 @@ impl Codegen<'_> {
         self.b.vec(self.int(1), self.width)
     }
 
-    /// A mask of one bit for each lane, from chunks.
+    /// A mask of one bit for each lane, joined from chunks.
     pub(super) fn mask_of(&self, chunks: &[Value]) -> Value {
         let mask = match chunks.iter().all(|chunk| chunk.is_constant()) {
             true => None,
@@ -218,7 +221,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// Bits of a constant mask.
+    /// Some bits of a constant mask.
     pub(super) fn word(&self, mask: Value, from: u32, bits: u32) -> Option<u64> {
         if !mask.is_constant() {
             return None;
@@ -230,29 +233,29 @@ impl Codegen<'_> {
         if word.ty().element_bits() == bits { word } else { self.b.trunc(word, self.int(bits)) }.number()
     }
 
-    /// The words of a constant mask that belong to warps.
+    /// The 32-bit words of a constant mask, one for each warp.
     pub(super) fn mask_words(&self, mask: Value) -> Option<Vec<u64>> {
         (0..self.lanes).step_by(LANES as usize).map(|from| self.word(mask, from, LANES)).collect()
     }
 
-    /// A chunk of a mask, as a constant.
+    /// The bits of a chunk of a mask, as a constant.
     fn const_bits(&self, bits: u64) -> Value {
         let bits: Vec<u64> = (0..self.width).map(|lane| bits >> lane & 1).collect();
         self.b.const_ints(self.int(1), &bits)
     }
 
-    /// Whether all lanes of a chunk run an operation.
+    /// Whether it is known that all lanes of a chunk execute an operation.
     pub(super) fn is_on(&self, c: u32, op: &Op) -> bool {
         let all = u64::MAX >> (64 - self.width);
         self.whole(op) || self.mask_chunk(self.scalar(op.uses[0]), c).bits() == Some(all)
     }
 
-    /// Whether no lane of a chunk does.
+    /// Whether it is known that no lane of a chunk executes an operation.
     pub(super) fn is_off(&self, c: u32, op: &Op) -> bool {
         !self.whole(op) && self.mask_chunk(self.scalar(op.uses[0]), c).bits() == Some(0)
     }
 
-    /// The chunks of a mask, if it is made of such or constant.
+    /// The chunks of a mask that was joined from chunks or is constant.
     fn parts_of(&self, mask: Value) -> Option<Vec<Value>> {
         if mask.is_constant() {
             return (0..self.chunks())
@@ -262,7 +265,7 @@ impl Codegen<'_> {
         self.parts.borrow().get(&mask).cloned()
     }
 
-    /// A mask made of two: by what is done to the words, and to the chunks where both are made of chunks.
+    /// Combines two masks: chunk by chunk if both were joined from chunks, and as words otherwise.
     fn mask_made(&self, a: Value, b: Value, made: impl Fn(&Self, Value, Value) -> Value) -> Value {
         if self.in_section() {
             let made = (0..self.chunks()).map(|c| {
@@ -284,7 +287,7 @@ impl Codegen<'_> {
         mask
     }
 
-    /// A mask made of one or two others.
+    /// The mask that an operation computes from one or two others.
     pub(super) fn mask_op(&self, op: &Op) -> Value {
         let (a, b) = (self.scalar(op.uses[0]), self.scalar(op.uses[1]));
         match op.kind {
@@ -297,7 +300,8 @@ impl Codegen<'_> {
         }
     }
 
-    /// By name: whether a mask is wanted at most where code may leave. Such are made there.
+    /// For each value, whether it is a mask that at most side exits read. Such a mask is computed at the side
+    /// exit.
     pub(super) fn find_rarely_read_masks(&self) -> Vec<bool> {
         let func = self.job.func;
         let mut rare = vec![true; func.kinds.len()];
@@ -361,15 +365,17 @@ impl Codegen<'_> {
             let words: Vec<u64> = known.chunks(each).map(word).collect();
             return self.b.const_words(ty, &words);
         }
-        // Masks of this processor are joined to words by single instructions; but two are joined sooner in registers of integers, where the
-        // branch that wants them is decided (Mandelbrot: 0.88 and 1.02 times hand-written code).
+        // This processor joins masks to words by single instructions. But two chunks are joined faster in
+        // integer registers, where the branch that tests them is decided (Mandelbrot: 0.88 and 1.02 times
+        // hand-written code).
         if self.env.target.level() == Level::Avx512 && self.width == 16 && self.lanes > LANES {
             let mut mask: Option<Value> = None;
             for (at, word) in chunks.chunks(4).enumerate() {
                 if word.iter().all(|chunk| chunk.is_zero()) {
                     continue;
                 }
-                // A part of a mask beside zeros would be moved in a way that LLVM's register allocator takes for a copy of the whole.
+                // A part of a mask joined with zeros would become a move that LLVM's register allocator takes
+                // for a copy of the whole mask.
                 let parts: Vec<(usize, Value)> = if word.iter().any(|chunk| chunk.is_constant()) {
                     word.iter().copied().enumerate().filter(|(_, chunk)| !chunk.is_zero()).collect()
                 } else {
@@ -402,7 +408,7 @@ impl Codegen<'_> {
         mask
     }
 
-    /// Lanes where a predicate (negated if so) is true.
+    /// The lanes in which a predicate is true, or false if `negated`.
     pub(super) fn truths(&mut self, pred: wir::Value, negated: bool) -> Value {
         let mask = if self.is_scalar(pred) {
             let all = self.scalar(pred);
@@ -418,7 +424,8 @@ impl Codegen<'_> {
         if negated { self.mask_not(mask) } else { mask }
     }
 
-    /// A value in the shape of another name's class. It is as loose as that may be.
+    /// A value in the representation that the shape of `like` demands. Its NaNs are canonical unless those of
+    /// `like` need not be.
     pub(super) fn coerce(&mut self, name: wir::Value, like: wir::Value) -> Repr {
         let loose = self.may_be_noncanonical(like);
         match self.shape(like).clone() {
@@ -507,21 +514,21 @@ impl Codegen<'_> {
         self.reps[def.0 as usize] = Some(rep);
     }
 
-    /// Where a register's lanes lie in the frame.
+    /// The place of a register in the warp frame.
     pub(super) fn place(&self, reg: Reg) -> (Value, u32) {
         let (file, bits) = file_of(reg);
         let bytes = if bits == 1 { 4 } else { LANES * bits / 8 };
         (self.b.offset(self.regs[file], u64::from(reg.index) * u64::from(bytes)), bits)
     }
 
-    /// The lanes of a chunk in the frame.
+    /// The place of a chunk of a register in the warp frame.
     fn place_chunk(&self, reg: Reg, chunk: u32) -> Value {
         let (file, bits) = file_of(reg);
         let lane = u64::from(reg.index) * u64::from(LANES) + u64::from(chunk * self.width);
         self.b.offset(self.regs[file], lane * u64::from(bits / 8))
     }
 
-    /// A chunk of a register in the frame.
+    /// Loads a chunk of a register from the warp frame.
     pub(super) fn load_chunk(&self, reg: Reg, chunk: u32) -> Value {
         let (place, bits) = self.place(reg);
         if bits == 1 {
@@ -532,7 +539,7 @@ impl Codegen<'_> {
         self.b.load(ty, self.place_chunk(reg, chunk), self.width * bits / 8)
     }
 
-    /// One lane of a register in the frame.
+    /// Loads one lane of a register from the warp frame.
     pub(super) fn load_lane(&self, reg: Reg, lane: Value) -> Value {
         let (place, bits) = self.place(reg);
         if bits == 1 {
@@ -545,14 +552,14 @@ impl Codegen<'_> {
         self.b.load(self.int(bits), self.b.gep(place, offset), bits / 8)
     }
 
-    /// The lowest lane of a mask that is not empty; a lane in any case. 32 bits wide.
+    /// The lowest lane of a mask, as 32 bits; some lane if the mask is empty.
     pub(super) fn lowest(&self, mask: Value) -> Value {
         let (zero, ty) = (self.b.const_int(self.int(1), 0), mask.ty());
         let count = self.b.intrinsic("llvm.cttz", &[ty], &[mask, zero]);
         self.lane_number(count)
     }
 
-    /// A number of lanes, counted in a mask, as one of a lane: where there are too many, or less than none, of some lane.
+    /// A number of bits counted in a mask, clamped to the number of a lane.
     pub(super) fn lane_number(&self, count: Value) -> Value {
         let bits = count.ty().element_bits();
         let word = if bits > 32 { self.b.trunc(count, self.int(32)) } else { count };
@@ -560,11 +567,12 @@ impl Codegen<'_> {
         if bits.is_power_of_two() {
             return self.b.and(word, last);
         }
-        // A team of three warps has 96 lanes.
+        // A coarse warp of three warps has 96 lanes.
         self.b.intrinsic("llvm.umin", &[word.ty()], &[word, last])
     }
 
-    /// A register as the class of the name wants it, as seen in those lanes.
+    /// Loads a register from the warp frame, in the representation that the shape of `name` demands; the
+    /// given lanes hold the value.
     pub(super) fn load_reg(&mut self, reg: Reg, name: wir::Value, lanes: Value) -> Repr {
         match self.shape(name).clone() {
             Shape::Varying => Repr::Chunks((0..self.chunks()).map(|c| self.load_chunk(reg, c)).collect()),
@@ -576,7 +584,7 @@ impl Codegen<'_> {
                 let count = if pattern.by_chunk { self.chunks() } else { 1 };
                 let values: Vec<u64> = pattern.lanes.iter().map(|l| i64::from(*l) as u64).collect();
                 let bases = (0..count).map(|c| {
-                    // The first lane that runs, less what it adds.
+                    // The value of the first active lane, less the constant of that lane.
                     let mask = if pattern.by_chunk {
                         let bits = (u64::from(u32::MAX) >> (LANES - self.width)) << (c * self.width);
                         self.b.and(lanes, self.c32(bits as u32))
@@ -594,7 +602,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// Writes a value to its register in the frame, in the lanes of `mask`; `None`: in all.
+    /// Stores a value to its register in the warp frame, in the lanes of `mask`; `None`: in all lanes.
     pub(super) fn store_reg(&mut self, reg: Reg, name: wir::Value, mask: Option<Value>) {
         let (place, bits) = self.place(reg);
         if bits == 1 {
@@ -636,7 +644,7 @@ impl Codegen<'_> {
         self.b.add(steps, self.b.splat(base, self.width))
     }
 
-    /// A pattern of addresses as a vector.
+    /// An affine value as a vector.
     pub(super) fn expand(&self, bases: &[Value], pattern: &Affine, chunk: u32) -> Value {
         let base = if pattern.by_chunk { bases[chunk as usize] } else { bases[0] };
         let start = (chunk * self.width) as usize;
@@ -646,14 +654,14 @@ impl Codegen<'_> {
         self.b.add(self.b.splat(base, self.width), lanes)
     }
 
-    /// Whether any bit of a vector of bits is set.
+    /// The condition that any element of a vector of bits is set.
     pub(super) fn any(&self, bits: Value) -> Value {
         let word = self.b.bitcast(bits, self.int(bits.ty().lanes()));
         self.b.icmp(IntPred::Ne, word, self.b.zero(word.ty()))
     }
 }
 
-/// The file of a register in the frame, and its bits.
+/// The index of a register's file in the warp frame, and the width of a register in bits.
 fn file_of(reg: Reg) -> (usize, u32) {
     match reg.class {
         RegClass::Pred => (0, 1),

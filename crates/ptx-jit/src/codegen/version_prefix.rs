@@ -18,31 +18,31 @@ use crate::wir;
 use crate::wir::{BlockId, Op, OpKind, Shape, Term};
 use ptx::isa::{Cmp, Space, Ty};
 
-/// The lanes that a copy is for.
+/// The lanes that a version is for.
 #[derive(Clone, Copy)]
 pub(super) struct Prefix {
-    /// Chunks from the first on; in those behind, no lane runs.
+    /// The number of leading chunks that have active lanes.
     pub(super) chunks: u32,
-    /// Where to go if the copy cannot do it.
+    /// The LLVM block to continue at if the version does not apply.
     pub(super) other: Block,
-    /// The mask of a copy that loads for all lanes ([`speculate_unmasked`](super::speculate_unmasked)).
+    /// The mask of an unmasked version ([`speculate_unmasked`](super::speculate_unmasked)).
     pub(super) unmasked: Option<wir::Value>,
 }
 
-/// Which lanes of a mask run: those from the first up to a scalar.
+/// A mask whose active lanes are those from the first one up to a limit.
 #[derive(Clone)]
 pub(super) struct Run {
-    /// Ascending, by lane.
+    /// A constant for each lane, in ascending order.
     pub(super) lanes: Vec<u64>,
-    /// What they are compared with.
+    /// The limit that the constants are compared with.
     pub(super) end: Value,
-    /// Whether the one that is equal runs too.
+    /// Whether a lane whose constant equals the limit is active.
     pub(super) closed: bool,
     pub(super) signed: bool,
 }
 
 impl Run {
-    /// How a lane that runs compares with the end.
+    /// The comparison of a lane's constant with the limit that holds if the lane is active.
     pub(super) fn runs(&self) -> IntPred {
         match (self.closed, self.signed) {
             (false, true) => IntPred::Slt,
@@ -52,7 +52,7 @@ impl Run {
         }
     }
 
-    /// How the end compares with a lane that does not run.
+    /// The comparison of the limit with a lane's constant that holds if the lane is inactive.
     fn ends(&self) -> IntPred {
         match (self.closed, self.signed) {
             (false, true) => IntPred::Sle,
@@ -64,12 +64,13 @@ impl Run {
 }
 
 impl Codegen<'_> {
-    /// Emits copies of a node for its first lanes, if it is a piece under a mask of such. What follows is for all others.
+    /// Emits versions of a block for its leading lanes, if the block executes under such a mask. The code
+    /// that follows is for all other cases.
     pub(super) fn prefixes(&mut self, id: BlockId) {
         let func = self.job.func;
         let node = &func.nodes[id.0 as usize];
         let Term::Goto(next) = node.term else { return };
-        // What it makes must reach the others by phis alone.
+        // The results of the block must reach other blocks through phis only.
         let several = func.nodes[next.0 as usize].preds.iter().any(|from| *from != id);
         let free =
             !node.full && self.job.shape.team > 1 && several && !self.barrier_slots.is_entered(id, next);
@@ -102,7 +103,7 @@ impl Codegen<'_> {
         };
         self.versions += 1;
         self.versioned_block = Some(id);
-        // For lanes of less than a chunk the mask is as it was made.
+        // The version for less than one chunk keeps the mask as it was computed.
         let mut copies: Vec<(u32, bool)> = vec![(1, false)];
         let mut chunks = 1;
         while chunks < self.chunks() {
@@ -113,7 +114,8 @@ impl Codegen<'_> {
         for (chunks, exact) in copies {
             let (last, first) = ((chunks * self.width) as usize - 1, (chunks * self.width) as usize);
             let end = |at: usize| self.b.const_int(run.end.ty(), run.lanes[at]);
-            // The first lane behind does not run; and the last one of them does.
+            // The lane after the last chunk is inactive; in an exact version the last lane of the last chunk
+            // is active.
             let ends = self.b.icmp(run.ends(), run.end, end(first));
             let fits = match exact {
                 true => self.b.and(ends, self.b.icmp(run.runs(), end(last), run.end)),
@@ -150,12 +152,13 @@ impl Codegen<'_> {
         self.prefetched.clear();
     }
 
-    /// Whether the copy that is emitted leaves a chunk out.
+    /// Whether the version that is emitted leaves a chunk out.
     pub(super) fn is_beyond(&self, chunk: u32) -> bool {
         self.prefix.is_some_and(|prefix| chunk >= prefix.chunks)
     }
 
-    /// Whether what the lanes of a copy reach in shared memory fits its bounds, running or not; `None`: that is to be asked of each.
+    /// The condition that the shared-memory accesses of all lanes of a version are in bounds, active or not;
+    /// `None`: each access must be tested.
     pub(super) fn first_fit(&mut self, reach: Reach, addresses: &Addresses) -> Option<Value> {
         let (prefix, Addresses::Affine(bases, pattern)) = (self.prefix?, addresses) else { return None };
         if reach.space != Space::Shared
@@ -174,7 +177,7 @@ impl Codegen<'_> {
         Some(self.b.and(fits, even))
     }
 
-    /// The lanes of a mask, if they are those from the first up to a scalar.
+    /// The limit of a mask, if its active lanes are those up to a limit.
     pub(super) fn run_of(&mut self, mask: wir::Value) -> Option<Run> {
         let func = self.job.func;
         let op = |emit: &Self, name: wir::Value| -> Option<&Op> { emit.def_use.op_of(func, name) };
@@ -212,7 +215,7 @@ impl Codegen<'_> {
             [(None, Some(end)), (Some(lanes), _)] => (lanes, end, true),
             _ => return None,
         };
-        // Whether lanes that are less run, and whether one that is equal does.
+        // Whether lanes below the limit are active, and whether a lane that equals it is.
         let (less, equal) = match cmp {
             Cmp::Lt | Cmp::Lo => (true, false),
             Cmp::Le | Cmp::Ls => (true, true),
@@ -231,7 +234,7 @@ impl Codegen<'_> {
         })
     }
 
-    /// A side of a comparison: its constant lanes, or its scalar.
+    /// One side of a comparison: its constants by lane, or its scalar.
     fn scalars(&mut self, source: Operand<'_>) -> Option<(Option<Vec<u64>>, Option<Value>)> {
         let name = match source {
             Operand::Imm(bits) => return Some((None, Some(self.c32(bits as u32)))),

@@ -27,40 +27,42 @@ use ptx::isa::{Op as O, Sem, Space};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 
-/// A piece that is being emitted.
+/// A section that is being emitted.
 pub(super) struct Section {
-    /// What all strips need.
+    /// The LLVM block for code that all strips need.
     first: Block,
-    /// One for each warp.
+    /// The LLVM block of each strip; there is one for each warp.
     strips: Vec<Block>,
-    /// What needs all strips.
+    /// The LLVM block for code that needs all strips.
     last: Block,
-    /// By strip and number: what is in the row, and whether memory does not have it yet.
+    /// For each strip, its rows: the value of the row, and whether it has still to be stored to memory.
     rows: RefCell<Vec<BTreeMap<i64, (Value, bool)>>>,
-    /// Permutations by strip and source.
+    /// The permutations of each source in each strip.
     known: RefCell<HashMap<(Block, Value), Permuted>>,
-    /// Minima and maxima.
+    /// Minima and maxima that were emitted.
     extremes: RefCell<HashMap<Extreme, Value>>,
     masks: Cell<u32>,
 }
 
-/// A mask that is put together in memory, if anything wants it as a whole.
+/// A mask that is joined in memory if it is read as a whole.
 pub(super) struct Joined {
     mask: Value,
-    /// Where in the room, in bytes.
+    /// The offset in bytes in the memory for joined masks.
     offset: u64,
     parts: Vec<(Block, Value)>,
     wanted: Cell<bool>,
 }
 
-/// By element: from which vector and element it is to come; `None`: anything but poison.
+/// For each element, its source vector and the index there; `None`: any value but poison.
 type Wanted = Vec<Option<(Value, u32)>>;
 
-/// A mask that says which of two integers is greater, flipped in some lanes, in some of the lanes.
+/// A mask that compares two integers, with the result flipped in the lanes of `flipped`, and only in the
+/// lanes of `on`.
 struct Decided {
     on: u64,
     flipped: u64,
-    /// Whether it holds, where it is not flipped, if the first is less; else if it is greater. Where they are equal, either.
+    /// Whether the comparison is true if the first is less (`true`) or if it is greater (`false`). For equal
+    /// integers either result is possible.
     less: bool,
     signed: bool,
     a: Value,
@@ -92,37 +94,37 @@ impl Decided {
     }
 }
 
-/// What was permuted, and the result.
+/// The permutations of a source: the wanted elements, and the result.
 type Permuted = Vec<(Wanted, Value)>;
 
-/// A minimum or maximum: its strip, operands, whether they have signs, and whether it is the maximum.
+/// A minimum or maximum: its strip, its operands, whether they are signed, and whether it is the maximum.
 type Extreme = (Block, Value, Value, bool, bool);
 
-/// The row of an element, and which it is there.
+/// The row of an element, and the index in the row.
 type Place = Option<(i64, u32)>;
 
-/// What is known beyond pieces.
+/// State that outlives a section.
 #[derive(Default)]
 pub(super) struct WarpStrips {
     open: Option<Section>,
-    /// Where masks are put together.
+    /// The memory for joined masks.
     room: Option<Value>,
     joined: RefCell<Vec<Joined>>,
-    /// What permuted vectors are made of.
+    /// The elements that permuted vectors consist of.
     made: RefCell<HashMap<Value, Wanted>>,
-    /// By name: whether it depends on nothing but which thread the lane is.
+    /// For each value, whether it depends only on which thread the lane is.
     constant: Vec<bool>,
-    /// By node: how many ways lead to it so far, and whether it has been emitted.
+    /// For each block, the number of edges to it that have been emitted.
     ways: RefCell<Vec<u32>>,
     emitted: Vec<bool>,
-    /// The node that goes on where the one before ended.
+    /// The block that continues the section of its predecessor.
     fused: Option<BlockId>,
-    /// Nodes as they are emitted.
+    /// The blocks in the order of emission.
     order: Vec<BlockId>,
 }
 
 impl Codegen<'_> {
-    /// Makes ready for pieces, if the function may have any.
+    /// Prepares for sections, if the function may have any.
     pub(super) fn find_warp_strips(&mut self) {
         let func = self.job.func;
         self.warp_strips.ways = RefCell::new(vec![0; func.nodes.len()]);
@@ -134,7 +136,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// A way to a node.
+    /// Counts an edge to a block.
     pub(super) fn count_edge(&self, to: BlockId) {
         self.warp_strips.ways.borrow_mut()[to.0 as usize] += 1;
     }
@@ -143,21 +145,21 @@ impl Codegen<'_> {
         self.warp_strips.open.is_some()
     }
 
-    /// Goes where a chunk's code stands.
+    /// Moves the builder to the code of a chunk.
     pub(super) fn at_chunk(&self, c: u32) {
         if let Some(section) = &self.warp_strips.open {
             self.b.position_at_end(section.strips[self.strip(c)]);
         }
     }
 
-    /// Goes where code for all strips stands.
+    /// Moves the builder to the code that precedes all strips.
     pub(super) fn at_first(&self) {
         if let Some(section) = &self.warp_strips.open {
             self.b.position_at_end(section.first);
         }
     }
 
-    /// Goes behind all strips.
+    /// Moves the builder to the code that follows all strips.
     pub(super) fn at_last(&self) {
         if let Some(section) = &self.warp_strips.open {
             self.b.position_at_end(section.last);
@@ -168,7 +170,7 @@ impl Codegen<'_> {
         (c * self.width / LANES) as usize
     }
 
-    /// Begins a node: opens a piece if that pays, and leaves an open one as it is.
+    /// Begins a block: opens a section if that is worth it. An open section continues.
     pub(super) fn begin_section(&mut self, node: &wir::Block) {
         if self.in_section() || self.warp_strips.room.is_none() {
             return;
@@ -193,7 +195,7 @@ impl Codegen<'_> {
         self.warp_strips.open = Some(Section { first, strips, last, rows, known, extremes, masks });
     }
 
-    /// Ends the piece that is open, if any: rows go to memory, and emission goes on behind it.
+    /// Ends the open section, if there is one: its rows are stored, and emission continues behind it.
     pub(super) fn close_section(&mut self) {
         let Some(section) = self.warp_strips.open.take() else { return };
         let bytes = self.width * 4;
@@ -269,7 +271,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// An access of words of shared memory at constant places.
+    /// The access of an operation that accesses words of shared memory at constant addresses.
     fn row_access(&self, op: &Op) -> Option<Access> {
         let OpKind::Inst(site) = op.kind else { return None };
         let inst = site.inst(self.job.function)?;
@@ -295,14 +297,15 @@ impl Codegen<'_> {
         matches!(self.shape(name), Shape::Uniform(_) | Shape::Bottom)
     }
 
-    /// The rows of a chunk's lanes, and where in them; `None`: that cannot be done. `lanes`: the address of each.
+    /// The row and index of each lane's element in a chunk; `None`: rows cannot be used. `lanes`: the address
+    /// of each lane.
     fn places_in_rows(&self, lanes: &[i64], c: u32, op: &Op, write: bool) -> Option<Vec<Place>> {
         let (width, bytes) = (i64::from(self.width), 4);
         let bits = if self.whole(op) { None } else { self.mask_chunk(self.scalar(op.uses[0]), c).bits() };
         let runs = |lane: usize| bits.is_none_or(|bits| bits >> lane & 1 != 0);
         let place = |at: &i64| {
             let element = at.div_euclid(bytes);
-            // What is not aligned is in no row.
+            // An unaligned address is in no row.
             let row = if at % bytes == 0 { element.div_euclid(width) } else { -1 };
             (row, element.rem_euclid(width) as u32)
         };
@@ -322,7 +325,8 @@ impl Codegen<'_> {
         if rows.len() > WARP_STRIP_MAX_ROWS {
             return None;
         }
-        // What lanes would do that never run makes patterns whole, where it is in the same rows.
+        // If the elements of inactive lanes are in the same rows, they are included, so that the permutation
+        // has a regular pattern.
         let mut places = Vec::new();
         for (lane, at) in lanes.iter().enumerate() {
             let own = place(at);
@@ -335,7 +339,7 @@ impl Codegen<'_> {
         Some(places)
     }
 
-    /// All chunks of an access as places in rows; `None`: it is no such access.
+    /// The rows and indices of all chunks of an access; `None`: rows cannot be used.
     fn all_in_rows(&self, addresses: &Addresses, op: &Op, write: bool) -> Option<Vec<Vec<Place>>> {
         if !self.in_section() {
             return None;
@@ -365,7 +369,7 @@ impl Codegen<'_> {
         (0..self.chunks()).map(places).collect()
     }
 
-    /// What is in a row, as the strip has it.
+    /// The current value of a row in the strip.
     fn row_now(&self, c: u32, row: i64) -> Value {
         let section = self.warp_strips.open.as_ref().expect("a row belongs to a piece");
         let strip = self.strip(c);
@@ -378,7 +382,7 @@ impl Codegen<'_> {
         value
     }
 
-    /// Loads from rows; `false`: not here, and no piece is open then.
+    /// Loads from rows. Returns `false` if rows cannot be used; then no section is open afterwards.
     pub(super) fn load_from_strips(&mut self, addresses: &Addresses, op: &Op) -> bool {
         let Some(places) = self.all_in_rows(addresses, op, false) else {
             self.close_section();
@@ -401,7 +405,7 @@ impl Codegen<'_> {
         true
     }
 
-    /// Stores into rows; `false`: not here, and no piece is open then.
+    /// Stores to rows. Returns `false` if rows cannot be used; then no section is open afterwards.
     pub(super) fn store_to_strips(
         &mut self,
         inst: &Inst,
@@ -463,8 +467,8 @@ impl Codegen<'_> {
         section.rows.borrow_mut()[self.strip(c)].insert(row, (new, true));
     }
 
-    /// A row into which one of two elements goes, whichever is less or greater, and where there is the other one already: the minimum or
-    /// the maximum. Where both are equal it does not matter which of them is there.
+    /// The new value of a row that holds one of two elements and receives the other one if that is less (or
+    /// greater): the minimum or the maximum. If both are equal, either result is right.
     fn exchanged(&self, c: u32, row: i64, places: &[Place], value: Value, mask: Value) -> Option<Value> {
         let decided = Decided::of(mask, self.width)?;
         let old = self.row_now(c, row);
@@ -504,7 +508,7 @@ impl Codegen<'_> {
         Some(self.picked(c, &wanted, old.ty()))
     }
 
-    /// The less or the greater of each two elements.
+    /// The minimum or the maximum of each two elements.
     fn extreme(&self, c: u32, a: Value, b: Value, signed: bool, max: bool) -> Value {
         let section = self.warp_strips.open.as_ref().expect("exchanges belong to a piece");
         let key = (section.strips[self.strip(c)], a, b, signed, max);
@@ -522,7 +526,7 @@ impl Codegen<'_> {
         value
     }
 
-    /// Where an element comes from, through what was permuted before.
+    /// The origin of an element, traced through earlier permutations.
     fn origin(&self, mut from: (Value, u32)) -> (Value, u32) {
         let made = self.warp_strips.made.borrow();
         while let Some(Some(before)) = made.get(&from.0).map(|all| all[from.1 as usize]) {
@@ -531,7 +535,7 @@ impl Codegen<'_> {
         from
     }
 
-    /// A vector of elements of others.
+    /// A vector of elements of other vectors.
     fn picked(&self, c: u32, wanted: &[Option<(Value, u32)>], ty: Type) -> Value {
         let wanted: Wanted = wanted.iter().map(|from| from.map(|from| self.origin(from))).collect();
         let mut sources: Vec<Value> = Vec::new();
@@ -554,7 +558,8 @@ impl Codegen<'_> {
         {
             return *value;
         }
-        // Elements that nobody wants follow the others where these are exchanged; else they stay.
+        // Elements that are not wanted move by the same distance as the others where these are exchanged;
+        // otherwise they stay.
         let distance = wanted.iter().zip(0..).find_map(|(from, at)| from.map(|(_, element)| element ^ at));
         let distance = distance.filter(|distance| {
             sources.len() == 1
@@ -565,7 +570,7 @@ impl Codegen<'_> {
             wanted.iter().zip(0..).map(|(from, at)| from.unwrap_or(fill(at))).collect();
         let width = self.width as i32;
         let mut result = first;
-        // The second source joins the first, each other one what is there.
+        // The second source is merged with the first, and each further one with the result.
         let indices = |of: &[Value], done: Option<usize>| -> Vec<i32> {
             let index = |(at, (source, element)): (usize, &(Value, u32))| match of
                 .iter()
@@ -593,8 +598,9 @@ impl Codegen<'_> {
         result
     }
 
-    /// Lanes of a chunk of a mask by those numbers; where there is none, anything. Comparisons are made again of what they compare, which
-    /// has mostly been permuted the same way: masks of some processors are hard to permute.
+    /// The bits of a chunk of a mask at the given lanes; any bits where there is no lane. Comparisons are
+    /// repeated on permuted operands, which have usually been permuted in the same way already: some
+    /// processors permute masks slowly.
     fn picked_bits(&self, c: u32, mask: Value, lanes: &[Option<u32>], depth: u32) -> Value {
         let stays = lanes.iter().zip(0..).all(|(lane, at)| lane.is_none_or(|lane| lane == at));
         if stays {
@@ -630,7 +636,8 @@ impl Codegen<'_> {
         }
     }
 
-    /// A mask of chunks of the piece that is open; `None`: there is none, or no room.
+    /// Registers a mask of the open section's chunks; `None`: there is no open section, or no memory for
+    /// another mask.
     pub(super) fn join_mask(&self, chunks: &[Value]) -> Option<Value> {
         let (section, room) = (self.warp_strips.open.as_ref()?, self.warp_strips.room?);
         let number = section.masks.get();
@@ -648,7 +655,7 @@ impl Codegen<'_> {
         Some(mask)
     }
 
-    /// A mask of the piece that is open as a vector.
+    /// A mask of the open section as a vector.
     pub(super) fn joined_vector(&self, mask: Value, bits: u32) -> Option<Value> {
         let (_, room) = (self.warp_strips.open.as_ref()?, self.warp_strips.room?);
         let joined = self.warp_strips.joined.borrow();
@@ -658,7 +665,7 @@ impl Codegen<'_> {
         Some(self.b.load(self.b.vec(self.int(bits), self.lanes / bits), place, 4))
     }
 
-    /// Stores the parts of masks that are wanted as a whole.
+    /// Stores the parts of masks that are read as a whole.
     pub(super) fn store_joined_masks(&mut self) {
         let Some(room) = self.warp_strips.room else { return };
         for joined in self.warp_strips.joined.take() {
@@ -677,7 +684,8 @@ impl Codegen<'_> {
         }
     }
 
-    /// Whether a node's end leads to another that can go on in the same piece; then nothing is emitted between them.
+    /// The successor of a block that can continue in the same section. No terminator is emitted between the
+    /// two.
     pub(super) fn fuses(&mut self, id: BlockId, term: &Term) -> Option<BlockId> {
         if !self.in_section() {
             return None;
@@ -689,7 +697,7 @@ impl Codegen<'_> {
         }
         let to = match term {
             Term::Goto(to) => *to,
-            // A piece that makes its own mask begins where it is entered.
+            // A block whose mask was sunk into it begins where it is entered.
             Term::If { cond: Cond::Empty(mask), .. } if self.sunk_masks.some(*mask).is_some() => return None,
             Term::If { cond, then, els, .. } => match self.known_edge(cond) {
                 Some(true) => *then,
@@ -713,7 +721,8 @@ impl Codegen<'_> {
         (alone && next == Some(&to)).then_some(to)
     }
 
-    /// Whether a few operations under a mask do nothing where no lane runs: what comes behind finds what it would without them.
+    /// Whether a few operations under a mask have no effect if no lane is active, so that they can be
+    /// executed instead of skipped.
     fn is_nothing(&self, from: BlockId, body: BlockId, over: BlockId) -> bool {
         let func = self.job.func;
         let (content, behind) = (&func.nodes[body.0 as usize], &func.nodes[over.0 as usize]);
@@ -728,7 +737,7 @@ impl Codegen<'_> {
             let keeps = |op: &Op| match op.kind {
                 OpKind::Or => op.uses.contains(&old),
                 OpKind::SelectMask => op.uses[2] == old,
-                // Nothing is added for no lane.
+                // A counter is increased by the number of active lanes, which is zero.
                 _ => self.kind(new) == Kind::Count,
             };
             old == new
@@ -737,7 +746,7 @@ impl Codegen<'_> {
         })
     }
 
-    /// Which way a condition goes, if it is constant.
+    /// The successor that a constant condition leads to.
     fn known_edge(&mut self, cond: &Cond) -> Option<bool> {
         let constant = match cond {
             Cond::Empty(mask) | Cond::Full(mask) => self.scalar(*mask).is_constant(),
@@ -750,7 +759,7 @@ impl Codegen<'_> {
         self.condition(cond).number().map(|known| known != 0)
     }
 
-    /// Goes on with a node in the piece of the one before it.
+    /// Continues with a block in the section of its predecessor.
     pub(super) fn fuse(&mut self, from: BlockId, to: BlockId) {
         let target = &self.job.func.nodes[to.0 as usize];
         if let Some(place) = target.pred_index(from) {
@@ -764,13 +773,13 @@ impl Codegen<'_> {
         self.warp_strips.fused = Some(to);
     }
 
-    /// Notes that a node is emitted now, and says whether it goes on in a piece.
+    /// Notes that a block is emitted now. Returns whether it continues a section.
     pub(super) fn is_fused(&mut self, id: BlockId) -> bool {
         self.warp_strips.emitted[id.0 as usize] = true;
         self.warp_strips.fused.take_if(|fused| *fused == id).is_some()
     }
 
-    /// Whether a node's turn has come already.
+    /// Whether a block has been emitted already.
     pub(super) fn is_emitted(&self, id: BlockId) -> bool {
         self.warp_strips.emitted[id.0 as usize]
     }

@@ -12,7 +12,8 @@ use super::load_store::Access;
 use crate::llvm::Value;
 
 impl Codegen<'_> {
-    /// The elements that the lanes of a chunk read from what is a multiple of `align`, one vector for each.
+    /// Gathers the vectors of a chunk's active lanes, at addresses that are multiples of `align`. Returns one
+    /// vector for each element.
     pub(super) fn gather_wide(
         &self,
         pointers: Value,
@@ -33,7 +34,7 @@ impl Codegen<'_> {
         self.sorted(all, access)
     }
 
-    /// The elements of what the lanes of a chunk have read as one.
+    /// The elements of vectors that were gathered as one element for each lane.
     pub(super) fn sorted(&self, all: Value, access: Access) -> Vec<Value> {
         if access.count == 1 {
             return vec![all];
@@ -46,7 +47,7 @@ impl Codegen<'_> {
         (0..access.count).map(pick).collect()
     }
 
-    /// Writes elements, one vector for each, in the lanes of a chunk.
+    /// Scatters vectors to the active lanes of a chunk; `values` holds one vector for each element.
     pub(super) fn scatter_wide(
         &self,
         pointers: Value,
@@ -68,7 +69,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// Vectors of one length, of which there are a power of two, one behind the other.
+    /// Concatenates vectors of one length, whose number is a power of two.
     pub(super) fn joined(&self, mut vectors: Vec<Value>) -> Value {
         while vectors.len() > 1 {
             vectors = vectors.chunks(2).map(|pair| self.b.concat(pair[0], pair[1])).collect();
