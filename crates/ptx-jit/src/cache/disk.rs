@@ -1,11 +1,13 @@
 //! Code on disk: a folder with a file for each key.
 //!
-//! A file is written under another name and then renamed, so readers see all of it or nothing, also with several processes at once and
-//! where a process is killed. It holds a mark, its key and a checksum of the rest; a file that does not fit them, or that another user
-//! could have written ([`super::folder`]), is not used. The folder's size is bounded: the files that were used longest ago go first.
+//! A file is written under another name and then renamed, so readers see all of it or nothing, also if
+//! several processes write or a process is killed. It holds a magic number, its key and a checksum of the
+//! content. A file that does not match these, or that another user could have written ([`super::folder`]), is
+//! not used. The folder's size is bounded: the least recently used files are removed first.
 //!
-//! Invariants: nothing here fails, waits or panics; no more is read than [`LARGEST`] bytes of a file and [`NAMES`] names. Where the
-//! folder cannot be read or written there is no code on disk, and that is all.
+//! Invariants: no function here fails, waits or panics; at most [`LARGEST`] bytes of a file and [`NAMES`]
+//! names are read. If the folder cannot be read or written, no code is cached on disk, which has no other
+//! effect.
 
 use super::folder::{About, Folder, Refusal, UNFINISHED};
 use super::key::Key;
@@ -17,55 +19,58 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-/// What a file begins with.
+/// The magic number at the start of a file.
 const MARK: &[u8; 16] = b"ptxvm code\0\0\0\0\0\x01";
-/// Mark, key, checksum.
+/// The size of magic number, key and checksum.
 const HEAD: usize = MARK.len() + 32 + 32;
-/// How a file's name ends.
+/// The suffix of a file's name.
 const SUFFIX: &str = ".code";
 /// The largest file that is read.
 const LARGEST: u64 = 64 << 20;
-/// A file that was used is noted as such after this time, not each time.
+/// The time of a file's last use is updated at most once in this period.
 const FRESH: Duration = Duration::from_secs(600);
-/// A file that was begun and not finished in this time never will be. Times further ahead than this come from a clock that was wrong.
+/// An unfinished file that is older than this is removed. A time further in the future than this comes from a
+/// wrong clock.
 const STALE: Duration = Duration::from_secs(600);
-/// Files written between two looks at the folder's size, which other processes change as well.
+/// The number of files written between two scans of the folder's size, which other processes change too.
 const LOOK: u64 = 64;
-/// The most names that a look at the folder reads. Chosen: several times what fits the usual bound, read in a fraction of a second.
+/// The most names that a scan reads. Chosen: several times what fits the usual bound, read in a fraction of a
+/// second.
 const NAMES: usize = 1 << 16;
 
-/// The folder.
+/// The folder with cached code.
 #[derive(Debug)]
 pub(super) struct Disk {
     path: PathBuf,
     /// The most bytes that it may hold.
     limit: u64,
-    /// The most names that are read of it.
+    /// The most names that a scan reads.
     names: usize,
-    /// What it holds, as far as is known.
+    /// The size of the files, as of the last scan.
     bytes: AtomicU64,
     written: AtomicU64,
-    /// It holds more names than are read, so nobody knows how much it holds, and this process writes no more.
+    /// Whether the folder has more names than a scan reads. Then its size is unknown, and this process writes
+    /// no more files.
     crowded: AtomicBool,
-    /// Why it was not used when that was tried, the first time.
+    /// The first reason why the folder was not used.
     refusal: OnceLock<String>,
 }
 
 impl Disk {
-    /// A folder that holds at most so many bytes; it is made when something is written.
+    /// A folder that holds at most `limit` bytes. It is created by the first write.
     pub(super) fn new(path: PathBuf, limit: u64) -> Disk {
         let (bytes, written) = (AtomicU64::new(0), AtomicU64::new(0));
         let (crowded, refusal) = (AtomicBool::new(false), OnceLock::new());
         Disk { path, limit, names: NAMES, bytes, written, crowded, refusal }
     }
 
-    /// Why the folder was not used, as a sentence with its path; none where it was, or was not needed.
+    /// Why the folder was not used, as a sentence with its path; `None` if it was used or not needed.
     pub(super) fn refusal(&self) -> Option<String> {
         let why = self.refusal.get()?;
         Some(format!("{}: {why}", self.path.display()))
     }
 
-    /// The folder, or a note of why it is not used.
+    /// The folder if it can be used; otherwise the reason is recorded.
     fn usable(&self, folder: Result<Folder, Refusal>) -> Option<Folder> {
         match folder {
             Ok(folder) => Some(folder),
@@ -77,7 +82,7 @@ impl Disk {
         }
     }
 
-    /// What was written for a key.
+    /// The content that was written for a key.
     pub(super) fn read(&self, key: Key) -> Option<Vec<u8>> {
         let folder = self.usable(Folder::open(&self.path))?;
         let name = name(key);
@@ -86,19 +91,19 @@ impl Disk {
             return None;
         }
         let Some(content) = content(key, &mut file, about.bytes) else {
-            // Whoever finds it gone makes it anew.
+            // The next process that compiles this kernel writes the file again.
             folder.remove(&name);
             return None;
         };
         let now = SystemTime::now();
         if age(&about, now) > FRESH {
-            // Where its time cannot be set it goes sooner.
+            // If the time cannot be set, the file is only removed earlier.
             let _ = file.set_modified(now);
         }
         Some(content)
     }
 
-    /// Keeps something for a key, if it can.
+    /// Writes the content for a key, if possible.
     pub(super) fn write(&self, key: Key, content: &[u8]) {
         let len = (HEAD + content.len()) as u64;
         if len > LARGEST.min(self.limit) || self.crowded.load(Ordering::Relaxed) {
@@ -111,14 +116,14 @@ impl Disk {
             self.shrink(&folder, len);
         }
         if !self.crowded.load(Ordering::Relaxed) {
-            // The next process makes the code anew.
+            // If the write fails, the next process compiles the kernel again.
             if !folder.put(&name(key), &[MARK, &key.0, &checksum(content), content]) {
                 let _ = self.refusal.set("it cannot be written to".to_owned());
             }
         }
     }
 
-    /// Makes room for so many bytes: what was never finished goes, and the files that were used longest ago.
+    /// Makes room for so many bytes: removes unfinished files, and the least recently used ones.
     fn shrink(&self, folder: &Folder, room: u64) {
         let now = SystemTime::now();
         let ours = |name: &str| name.ends_with(SUFFIX) || name.ends_with(UNFINISHED);
@@ -130,15 +135,16 @@ impl Disk {
             }
             !stale
         });
-        // Files of holes may claim to be larger than all that numbers of 64 bits can say.
+        // Sparse files may claim sizes whose sum exceeds 64 bits.
         let mut bytes = files.iter().fold(0u64, |bytes, file| bytes.saturating_add(file.bytes));
         let mut surplus = 0;
         if !all {
-            // As many again may follow, so half of these go: the next processes come to an end of the names.
+            // As many names again may follow, so half of these files are removed: later scans then reach the
+            // end of the names.
             self.crowded.store(true, Ordering::Relaxed);
             surplus = files.len().div_ceil(2);
         }
-        // A quarter more than needed, so that the next files need no look.
+        // Removes a quarter more than needed, so that the next writes need no scan.
         let is_full = bytes.saturating_add(room) > self.limit;
         let goal = if is_full { (self.limit - self.limit / 4).saturating_sub(room) } else { bytes };
         files.sort_by_cached_key(|file| (std::cmp::Reverse(age(file, now)), file.name.clone()));
@@ -146,7 +152,7 @@ impl Disk {
             if bytes <= goal && number >= surplus {
                 break;
             }
-            // Gone already, if another process had the same idea.
+            // The file may have been removed by another process already.
             folder.remove(&file.name);
             bytes = bytes.saturating_sub(file.bytes);
         }
@@ -158,7 +164,7 @@ fn name(key: Key) -> String {
     format!("{key}{SUFFIX}")
 }
 
-/// How long ago a file was used. A time that is still to come tells nothing, and must not keep a file for ever.
+/// The time since a file was used. A time in the future has no meaning, and must not keep a file for ever.
 fn age(file: &About, now: SystemTime) -> Duration {
     match file.time.map(|time| now.duration_since(time)) {
         Some(Ok(age)) => age,
@@ -167,7 +173,7 @@ fn age(file: &About, now: SystemTime) -> Duration {
     }
 }
 
-/// The content of a file of that size that was written for that key, if it is whole.
+/// The content of a file of that size that was written for that key, if it is complete.
 fn content(key: Key, file: &mut File, bytes: u64) -> Option<Vec<u8>> {
     let len = usize::try_from(bytes).ok()?.checked_sub(HEAD)?;
     let mut head = [0; HEAD];

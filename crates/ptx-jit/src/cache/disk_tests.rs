@@ -1,4 +1,4 @@
-//! The folder: what it gives back, and what it does with files that are not as it wrote them.
+//! The cache folder: what it returns, and how it treats files that it did not write.
 
 use super::*;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
@@ -7,7 +7,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::sync::atomic::AtomicU32;
 
-/// A folder of this test alone, which goes with it.
+/// A folder for one test, which removes it at its end.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -19,7 +19,7 @@ impl Scratch {
         Scratch(path)
     }
 
-    /// Where the file of a key is.
+    /// The path of a key's file.
     fn path(&self, key: Key) -> PathBuf {
         self.0.join(name(key))
     }
@@ -82,11 +82,11 @@ fn damaged_files_are_not_used_and_go() {
     }
     fs::write(&path, [&whole[..], b"more"].concat()).unwrap();
     assert_eq!(disk.read(key(1)), None, "more at the end");
-    // Another key's file under this one's name.
+    // The file of another key under this key's name.
     disk.write(key(2), b"two");
     fs::rename(folder.path(key(2)), &path).unwrap();
     assert_eq!(disk.read(key(1)), None);
-    // A folder under the name of a file.
+    // A folder under a file's name.
     fs::create_dir(&path).unwrap();
     assert_eq!(disk.read(key(1)), None);
     disk.write(key(1), b"again");
@@ -103,7 +103,7 @@ fn the_oldest_go_when_it_is_full() {
     let disk = Disk::new(folder.0.clone(), 20 * 1100);
     for number in 0..100 {
         disk.write(key(number), &content);
-        // Times of files are coarse: make them differ.
+        // File times are coarse, so they are set to different values.
         if let Ok(file) = File::options().write(true).open(folder.path(key(number))) {
             let time = SystemTime::now() - Duration::from_secs(1000 - u64::from(number));
             file.set_modified(time).unwrap();
@@ -115,7 +115,7 @@ fn the_oldest_go_when_it_is_full() {
     assert_eq!(disk.read(key(95)).as_deref(), Some(&content[..]));
     assert_eq!(disk.read(key(0)), None);
     assert!(folder.files().len() >= 14, "no more goes than must");
-    // What alone is larger than the bound is not kept.
+    // A file that alone exceeds the bound is not kept.
     disk.write(key(200), &[0; 30_000]);
     assert_eq!(disk.read(key(200)), None);
     assert!(folder.files().len() >= 14);
@@ -184,7 +184,7 @@ fn files_that_others_can_write_are_not_used() {
     give_away(&path, |is_given| assert_eq!(disk.read(key(1)).is_none(), is_given));
 }
 
-/// Gives a file to another user, where this one may (root), and says whether it was given.
+/// Gives a file to another user, which only root can do, and passes on whether that succeeded.
 fn give_away(path: &Path, check: impl Fn(bool)) {
     check(std::os::unix::fs::lchown(path, Some(another_user()), None).is_ok());
 }
@@ -235,7 +235,8 @@ fn a_link_to_the_folder_is_followed_if_it_is_this_users() {
     });
 }
 
-/// What another program of this user may leave under the name of a file: nothing of it is waited for, followed or written to.
+/// Files that another program of this user may leave under a cache file's name: they are not waited for,
+/// followed or written to.
 #[test]
 fn what_is_no_regular_file_is_neither_read_nor_followed() {
     let folder = Scratch::new();
@@ -286,7 +287,7 @@ fn hard_links_are_files_like_others() {
     disk.write(key(1), b"one");
     fs::hard_link(folder.path(key(1)), folder.0.join("backup")).unwrap();
     assert_eq!(disk.read(key(1)).as_deref(), Some(&b"one"[..]));
-    // The other name keeps the old content: a file is never written to again.
+    // The hard link keeps the old content: a file is never written to again.
     let before = fs::read(folder.0.join("backup")).unwrap();
     disk.write(key(1), b"new");
     assert_eq!(fs::read(folder.0.join("backup")).unwrap(), before);
@@ -298,11 +299,11 @@ fn nothing_is_sized_by_what_a_file_claims_to_be() {
     let disk = folder.disk();
     disk.write(key(1), b"one");
     for bytes in [LARGEST + 1, 1 << 40] {
-        // A file of holes.
+        // A sparse file.
         File::options().write(true).open(folder.path(key(1))).unwrap().set_len(bytes).unwrap();
         assert_eq!(disk.read(key(1)), None, "{bytes}");
     }
-    // Their sum is more than a number of 64 bits, where the file system allows files as large.
+    // The sum of these sizes exceeds 64 bits, on file systems that allow such sizes.
     for number in 10..14 {
         disk.write(key(number), b"hole");
         let file = File::options().write(true).open(folder.path(key(number))).unwrap();
@@ -325,12 +326,12 @@ fn a_folder_of_many_names_is_looked_at_in_part() {
     small().write(key(1), b"one");
     let left = folder.files().len();
     assert!(left < count, "{left} of {count}");
-    // Looking again and again comes to an end of them.
+    // Repeated scans reach the end of the names.
     for _ in 0..20 {
         small().write(key(1), b"one");
     }
     assert_eq!(small().read(key(1)).as_deref(), Some(&b"one"[..]));
-    // Files of others stay; with too many of them nothing is written.
+    // Files of other programs stay; if there are too many of them, no file is written.
     for number in 0..200 {
         fs::write(folder.0.join(format!("{number}.txt")), b"x").unwrap();
     }
@@ -360,7 +361,7 @@ fn times_to_come_keep_nothing_for_ever() {
     assert_eq!(disk.read(key(0)), None);
     assert!(!part.exists());
     assert!(disk.read(key(11)).is_some());
-    // Use gives it a time that is one.
+    // Using the file gives it a valid time.
     ahead(&folder.path(key(11)), 1 << 30);
     assert!(disk.read(key(11)).is_some());
     assert!(fs::metadata(folder.path(key(11))).unwrap().modified().unwrap() <= SystemTime::now());

@@ -1,15 +1,18 @@
-//! A folder that holds what will run with this user's rights, as an open descriptor.
+//! A folder of files that will be executed with this user's rights, as an open descriptor.
 //!
-//! Another user who could put a file into the folder, or change one, could run code as this user. So the folder and each file must
-//! belong to this user or to root, and no group and nobody else may write to them. Both checks are made on descriptors, not on
-//! paths, and every name is looked up from the folder's descriptor: a folder that is exchanged, or a link that is planted, between
-//! check and use changes nothing. The mode of a file with an access control list includes what the list allows, so the check of the mode
-//! covers lists too. Further hard links of a file do no harm: whoever holds one cannot write through it.
+//! Another user who could put a file into the folder, or change one, could run code as this user. So the
+//! folder and each file must belong to this user or to root, and no group and no other user may have write
+//! permission. Both checks are made on descriptors, not on paths, and every name is looked up from the
+//! folder's descriptor: replacing the folder, or planting a link, between check and use has no effect. The
+//! mode of a file with an access control list includes the permissions of the list, so the check of the mode
+//! covers lists too. Further hard links of a file are harmless, since the file cannot be written to through
+//! them.
 //!
-//! Invariants: a name that is read, made or removed is one of the folder's own, never one behind a link; only regular files are
-//! opened, and opening never waits (a FIFO would make it wait).
+//! Invariants: a name that is read, created or removed is an entry of the folder itself, never the target of
+//! a link; only regular files are opened, and opening never waits (a FIFO would make it wait).
 //!
-//! What it does not do: it does not protect from this user's own other programs, which could replace ptxvm itself, nor from root.
+//! It does not protect against this user's own other programs, which could replace ptxvm itself, nor against
+//! root.
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -22,21 +25,22 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// How the name of a file ends that is being written.
+/// The suffix of the name of an unfinished file.
 pub(super) const UNFINISHED: &str = ".part";
-/// Linux shows owners that a user namespace has no number for as this one, so it says nothing about who the owner is.
+/// Linux reports this number for owners that have no number in the user namespace, so it does not identify
+/// the owner.
 const UNKNOWN_OWNER: u32 = 65534;
 
-/// The folder.
+/// The open folder.
 #[derive(Debug)]
 pub(super) struct Folder(OwnedFd);
 
 /// Why a folder is not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// There is none of that name.
+    /// It does not exist.
     Absent,
-    /// There is something, and this is wrong with it.
+    /// It exists, but is rejected for this reason.
     Refused(String),
 }
 
@@ -52,7 +56,7 @@ impl From<Errno> for Refusal {
 /// A regular file of a folder.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct About {
-    /// When it was last written or used; nothing where its time is not one of the clock's.
+    /// The time of the last write or use; `None` if the clock cannot represent it.
     pub(super) time: Option<SystemTime>,
     /// Its name.
     pub(super) name: String,
@@ -61,12 +65,12 @@ pub(super) struct About {
 }
 
 impl Folder {
-    /// The folder of that path, if only this user and root can write to it.
+    /// Opens the folder of that path, if only this user and root can write to it.
     ///
     /// # Errors
-    /// Why it is not used.
+    /// The reason why it is not used.
     pub(super) fn open(path: &Path) -> Result<Folder, Refusal> {
-        // Without a slash at its end, which would follow a link.
+        // Without a trailing slash, which would follow a link.
         let path: PathBuf = path.components().collect();
         let link = rustix::fs::lstat(&path)?;
         let refused = |why: &str| Err(Refusal::Refused(why.to_owned()));
@@ -95,10 +99,10 @@ impl Folder {
         }
     }
 
-    /// The same, made if it is not there.
+    /// As [`Folder::open`]; creates the folder if it does not exist.
     ///
     /// # Errors
-    /// Why it is not used, or could not be made.
+    /// The reason why it is not used, or could not be created.
     pub(super) fn make(path: &Path) -> Result<Folder, Refusal> {
         match (DirBuilder::new().recursive(true).mode(0o700).create(path), Folder::open(path)) {
             (Err(error), Err(Refusal::Absent)) => {
@@ -108,7 +112,7 @@ impl Folder {
         }
     }
 
-    /// A regular file that only this user and root can write to, and what is known of it.
+    /// Opens a regular file that only this user and root can write to, with its metadata.
     pub(super) fn file(&self, name: &str) -> Option<(File, About)> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = rustix::fs::openat(&self.0, name, flags, Mode::empty()).ok()?;
@@ -116,10 +120,10 @@ impl Folder {
         is_private(&about).then_some((File::from(file), About::new(name, &about)?))
     }
 
-    /// Puts a file there under that name, all of it or nothing. Says whether it could.
+    /// Writes a file under that name, completely or not at all. Returns whether it was written.
     pub(super) fn put(&self, name: &str, parts: &[&[u8]]) -> bool {
         let bytes: u64 = parts.iter().map(|part| part.len() as u64).sum();
-        // Past that size the system would end the process by a signal.
+        // Beyond that limit the system would end the process by a signal.
         if getrlimit(Resource::Fsize).current.is_some_and(|most| bytes > most) {
             return false;
         }
@@ -137,12 +141,13 @@ impl Folder {
         done
     }
 
-    /// Removes a file, if it is there and can be.
+    /// Removes a file, if it exists and can be removed.
     pub(super) fn remove(&self, name: &str) {
         let _ = rustix::fs::unlinkat(&self.0, name, AtFlags::empty());
     }
 
-    /// Its regular files whose names `wanted` accepts, of the first `most` names, and whether these were all.
+    /// The regular files whose names `wanted` accepts, among the first `most` names, and whether these were
+    /// all names.
     pub(super) fn list(&self, most: usize, wanted: impl Fn(&str) -> bool) -> (Vec<About>, bool) {
         let mut files = Vec::new();
         let Ok(names) = Dir::read_from(&self.0) else { return (files, false) };
@@ -153,7 +158,7 @@ impl Folder {
             let Ok(entry) = entry else { return (files, false) };
             let Some(name) = entry.file_name().to_str().ok().filter(|name| wanted(name)) else { continue };
             let about = rustix::fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW);
-            // Gone already, if another process removed it.
+            // The file may have been removed by another process already.
             files.extend(about.ok().and_then(|about| About::new(name, &about)));
         }
         (files, true)
@@ -173,7 +178,7 @@ fn is_of(about: &Stat, kind: FileType) -> bool {
     FileType::from_raw_mode(about.st_mode) == kind
 }
 
-/// Whether only this user and root can write to it, and only they could give it away.
+/// Whether only this user and root can write to a file, and only they could change its owner.
 fn is_private(about: &Stat) -> bool {
     is_trusted(about.st_uid) && !Mode::from_raw_mode(about.st_mode).intersects(Mode::WGRP | Mode::WOTH)
 }
@@ -182,7 +187,8 @@ fn is_trusted(owner: u32) -> bool {
     (owner == geteuid().as_raw() || owner == 0) && owner != UNKNOWN_OWNER
 }
 
-/// A number that other users cannot tell before: the standard library draws the keys of its hasher from the system.
+/// A number that other users cannot predict: the standard library draws the keys of its hasher from the
+/// system.
 fn unpredictable() -> u64 {
     RandomState::new().build_hasher().finish()
 }

@@ -1,7 +1,7 @@
-//! What code depends on, as a number.
+//! A cache key: a hash of everything that the code of a kernel depends on.
 //!
-//! Invariant: kernels, shapes or targets for which different code would be made have different keys. The number is cryptographic, so
-//! that no text can pass for another one.
+//! Invariant: kernels, shapes or targets that result in different code have different keys. The hash is
+//! cryptographic, so no two texts with one key can be found.
 
 use crate::coarsen::Teams;
 use crate::llvm::library;
@@ -10,10 +10,10 @@ use ptx_exec::launch::Kernel;
 use sha2::{Digest, Sha256};
 use std::fmt;
 
-/// A hash of the program of ptxvm that makes code; see the build script.
+/// A hash of the part of ptxvm that generates code; see the build script.
 const BUILD: &str = env!("PTXVM_BUILD_HASH");
 
-/// What code is found by.
+/// The key that code is stored under.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Key(pub(crate) [u8; 32]);
 
@@ -24,7 +24,7 @@ impl fmt::Display for Key {
 }
 
 impl Key {
-    /// The key of a kernel for CTAs of that shape on that processor.
+    /// The key of a kernel for one CTA shape on one processor.
     pub(crate) fn new(kernel: &Kernel, ntid: [u32; 3], target: Target, teams: Teams) -> Key {
         let program = kernel.module().program();
         let mut hash = Sha256::new();
@@ -35,12 +35,12 @@ impl Key {
         part(BUILD.as_bytes());
         part(library().as_bytes());
         part(target.to_string().as_bytes());
-        // The text decides the program; where its parts begin says how it was linked.
+        // The text determines the program; the starts of its parts tell how it was linked.
         part(program.source.text.as_bytes());
         for start in program.source.parts.iter().map(|part| part.start) {
             part(&start.to_le_bytes());
         }
-        // A target other than the text's may have been asked for.
+        // A target other than that of the text may have been selected.
         part(&u32::from(program.target.sm.number).to_le_bytes());
         part(&kernel.id().0.to_le_bytes());
         for n in ntid {

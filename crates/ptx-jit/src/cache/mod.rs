@@ -1,10 +1,12 @@
-//! Compiled kernels, kept by what they depend on: in the process, and on disk for the next one.
+//! Compiled kernels by their keys: in memory, and on disk for other processes.
 //!
-//! A [`Compiler`] belongs to a device. Code that was made once serves each kernel with the same text, CTA shape and processor,
-//! in this process and in others; each gets it placed for the addresses of its own module.
+//! A [`Compiler`] belongs to a device. Code that was compiled once serves each kernel with the same text, CTA
+//! shape and processor, in this process and in others; it is placed separately for the addresses of each
+//! module.
 //!
-//! Invariants: a key decides the code ([`Key`]); code in memory lives as long as who runs it and goes with the last; what is kept
-//! beside that, and what is on disk, is bounded. Nothing here fails because of the disk.
+//! Invariants: a key determines the code ([`Key`]). Placed code lives as long as a kernel that uses it. The
+//! objects that are kept beyond that, and the files on disk, are bounded. A failure of the disk never makes a
+//! call fail.
 
 mod disk;
 mod folder;
@@ -23,36 +25,37 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-/// What is kept in memory of kernels that are gone, in bytes of objects. Chosen: thousands of kernels.
+/// The most bytes of objects that are kept in memory for kernels that no longer exist. Chosen: thousands of
+/// kernels.
 const KEPT_BYTES: usize = 64 << 20;
 
-/// The stack to compile on, in bytes: LLVM walks expressions recursively, and programs give their threads as little as they like. Chosen:
-/// twice what systems give to a process.
+/// The stack size of a compiling thread, in bytes: LLVM walks expressions recursively, and programs may give
+/// their threads small stacks. Chosen: twice what systems give to a process.
 const STACK: usize = 16 << 20;
 
-/// Where code came from.
+/// Where code was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Source {
-    /// It was made.
+    /// It was compiled.
     Compiled,
-    /// It had been made in this process, for another kernel or before it was given up.
+    /// It had been compiled in this process, for another kernel or before it was dropped.
     Memory,
-    /// Another process had made it, or this one before.
+    /// A process had written it to disk.
     Disk,
 }
 
-/// Code that was asked for.
+/// The code that a lookup returned.
 #[derive(Clone, Debug)]
 pub struct Found {
     /// The code.
     pub code: Arc<Compiled>,
-    /// Where it came from.
+    /// Where it was found.
     pub source: Source,
-    /// How long it took to come.
+    /// How long the lookup took.
     pub took: Duration,
 }
 
-/// A code generator that is started when it is first needed, and what it made.
+/// A code generator that is started when it is first needed, and the code that it compiled.
 pub struct Compiler {
     target: Target,
     teams: Teams,
@@ -67,7 +70,7 @@ impl std::fmt::Debug for Compiler {
     }
 }
 
-/// Code of kernels by key, the oldest use first in [`Kept::order`].
+/// Compiled kernels by key. [`Kept::order`] lists the least recently used first.
 #[derive(Default)]
 struct Kept {
     by_key: HashMap<Key, Item>,
@@ -77,24 +80,24 @@ struct Kept {
 
 struct Item {
     made: Arc<Made>,
-    /// The last place that it has in memory, and the addresses that it was placed for.
+    /// The latest placement in memory, with the addresses that it was placed for.
     placed: Option<Place>,
     used: u64,
 }
 
 impl Compiler {
-    /// Generates code for that processor. With a folder, code is kept there too, up to `bytes`.
+    /// A compiler for that processor. With a folder, code is also stored there, up to `bytes`.
     pub fn new(target: Target, teams: Teams, folder: Option<PathBuf>, bytes: u64) -> Self {
         let disk = folder.filter(|_| cfg!(target_arch = "x86_64")).map(|folder| Disk::new(folder, bytes));
         Self { target, teams, session: OnceLock::new(), kept: Mutex::default(), disk }
     }
 
-    /// How many warps run as one.
+    /// How many warps execute as one coarse warp.
     pub fn teams(&self) -> Teams {
         self.teams
     }
 
-    /// Why the folder for code was not used, as a sentence with its path; none where it was, or was not needed.
+    /// Why the cache folder was not used, as a sentence with its path; `None` if it was used or not needed.
     pub fn refused_folder(&self) -> Option<String> {
         self.disk.as_ref()?.refusal()
     }
@@ -102,12 +105,12 @@ impl Compiler {
     /// The code generator.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The reason why there is none.
     pub fn session(&self) -> Result<&Session, Error> {
         self.session.get_or_init(|| Session::new(self.target)).as_ref().map_err(Clone::clone)
     }
 
-    /// Code of a kernel for CTAs of that shape, if it had been made.
+    /// The code of a kernel for one CTA shape, if it has been compiled.
     pub fn find(&self, kernel: &Kernel, ntid: [u32; 3]) -> Option<Found> {
         let start = Instant::now();
         if !self.target.runs_here() || kernel.check_block(ntid).is_err() {
@@ -122,15 +125,15 @@ impl Compiler {
                 (made, None, Source::Disk)
             }
         };
-        // Code that cannot be placed here is made anew, and that says why.
+        // Code that cannot be placed here is compiled again, which reports the reason.
         let code = self.place((key, ntid), made, placed, kernel).ok()?;
         Some(Found { code, source, took: start.elapsed() })
     }
 
-    /// Makes code of a kernel for CTAs of that shape, on a thread as [`compiler_thread`] describes it.
+    /// Compiles a kernel for one CTA shape, on a thread that [`compiler_thread`] describes.
     ///
     /// # Errors
-    /// Says why it cannot be compiled; the interpreter can still run it.
+    /// The reason why it cannot be compiled; the interpreter can still run it.
     pub fn compile(&self, kernel: &Kernel, ntid: [u32; 3]) -> Result<Found, Error> {
         let start = Instant::now();
         if let Some(missing) = self.target.missing_here() {
@@ -156,7 +159,7 @@ impl Compiler {
         engine::make(session, kernel, ntid, self.teams)
     }
 
-    /// Gives code a place in memory, unless it has one for the same addresses.
+    /// Places code in memory, unless it is placed for the same addresses already.
     fn place(
         &self,
         (key, ntid): (Key, [u32; 3]),
@@ -181,12 +184,12 @@ impl Compiler {
     }
 }
 
-/// A thread to make code on, which has the stack that LLVM needs.
+/// A thread for compiling, with the stack that LLVM needs.
 pub fn compiler_thread() -> std::thread::Builder {
     std::thread::Builder::new().name("ptxvm compiler".to_owned()).stack_size(STACK)
 }
 
-/// A place in memory, with the addresses that it was made for.
+/// A placement in memory, with the addresses that it was made for.
 type Place = (Vec<(String, usize)>, Weak<Compiled>);
 
 impl Kept {
