@@ -1,8 +1,8 @@
 //! Compiled kernels, and how the machine runs them.
 //!
-//! Invariants: compiled code runs only for the kernel, the memory and the CTA shape that it was made for, which is one that the kernel can
-//! be launched with ([`Kernel::check_block`]); the pointers in its [`Frame`] are made from one exclusive borrow of the warp and do not outlive
-//! the call.
+//! Invariants: compiled code runs only for the kernel, the memory and the CTA shape that it was made for, and
+//! the kernel can be launched with that shape ([`Kernel::check_block`]). The pointers in its [`Frame`] are
+//! made from one exclusive borrow of the warp and do not outlive the call.
 
 use crate::coarsen::{self, Teams};
 use crate::codegen::load_store::space_of;
@@ -35,31 +35,31 @@ use flush_reductions::settle;
 
 /// A kernel compiled for one shape of CTA.
 pub struct Compiled {
-    /// Whether a CTA may wait for others.
+    /// Whether a CTA may wait for other CTAs.
     may_wait: bool,
-    /// How warps by themselves are entered, if they are.
+    /// The entry for single warps, if there is one.
     entry: Option<Entry>,
-    /// How teams are entered, if there are any.
+    /// The entry for coarse warps, if there is one.
     team: Option<Entry>,
-    /// Thread numbers by team: lanes of x, of y, of z.
+    /// Thread indices of each coarse warp: x of all lanes, then y, then z.
     team_tids: Vec<u32>,
-    /// CTAs that ran in teams, and those that fell apart.
+    /// The number of CTAs that ran in coarse warps, and of those that left them by a side exit.
     parts: [AtomicU32; 2],
     function: u32,
-    /// Whether the code moves clocks of warps itself: a launch may read them.
+    /// Whether the code updates the clocks of warps itself, because a launch may read them.
     clocks: bool,
-    /// By block: how it can be entered there.
+    /// For each PTX block, the number of its entry.
     entries: Vec<Option<u32>>,
-    /// By block: whether a loop with that header only waits.
+    /// For each PTX block, whether a loop with that header only waits.
     waits: Vec<bool>,
-    /// By block: whether a loop with that header looks at what others write.
+    /// For each PTX block, whether a loop with that header reads what other threads write.
     watches: Vec<bool>,
-    /// Instructions on the longest way through the function, loops once.
+    /// The number of instructions on the longest path through the function, with each loop counted once.
     longest: u64,
-    /// What a CTA without loops costs, in turns of loops.
+    /// The cost of a CTA without loops, in units of fuel.
     price: u32,
     made: Arc<Made>,
-    /// Thread numbers by warp.
+    /// Thread indices of each warp.
     tids: Vec<TidTable>,
     /// Keeps the code in memory.
     _code: Code,
@@ -71,12 +71,12 @@ impl std::fmt::Debug for Compiled {
     }
 }
 
-/// What of a compilation a user may want to see.
+/// The stages of a compilation that a user can print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listing {
     /// The warp IR ([`wir`](crate::wir)) that the code is generated from.
     Wir,
-    /// What became of each decision of the compiler, by PTX line.
+    /// The result of each decision of the compiler, by PTX line.
     Remarks,
     /// LLVM's intermediate language.
     Llvm,
@@ -84,11 +84,11 @@ pub enum Listing {
     Asm,
 }
 
-/// The caller as native code hands it back.
+/// The context that native code passes back to the host when it calls.
 enum User<'a, 'b> {
-    /// Of a warp.
+    /// Of a single warp.
     Warp(&'a mut NativeCall<'b>, *mut Frame),
-    /// Of a CTA, and what native code says of it.
+    /// Of a CTA.
     Cta(&'a mut CtaCall<'b>, *mut Frame),
 }
 
@@ -100,10 +100,10 @@ impl User<'_, '_> {
     }
 }
 
-/// Makes code of a kernel for CTAs of that shape.
+/// Compiles a kernel for one CTA shape.
 ///
 /// # Errors
-/// Says why it cannot be compiled; the interpreter can still run it.
+/// The reason why it cannot be compiled; the interpreter can still run it.
 pub(crate) fn make(session: &Session, kernel: &Kernel, ntid: [u32; 3], teams: Teams) -> Result<Made, Error> {
     let _working = Working::begin()?;
     let Translated { module, emitted, team, .. } = translate(session, kernel, ntid, teams)?;
@@ -116,7 +116,7 @@ pub(crate) fn make(session: &Session, kernel: &Kernel, ntid: [u32; 3], teams: Te
     Ok(Made { object, stack, externals, windows, fallbacks, cta, handed, team, postpones })
 }
 
-/// The addresses of what code names.
+/// The addresses of the symbols that the code refers to.
 pub(crate) fn resolve(made: &Made, kernel: &Kernel) -> Result<Vec<(String, usize)>, Error> {
     let layout = kernel.module().layout(kernel.id());
     let number = |name: &str| name[1..].parse::<usize>().ok();
@@ -135,10 +135,10 @@ pub(crate) fn resolve(made: &Made, kernel: &Kernel) -> Result<Vec<(String, usize
     resolved.collect()
 }
 
-/// Places code that was made for this kernel.
+/// Places code that was compiled for this kernel in memory.
 ///
 /// # Errors
-/// The machine has no place for it.
+/// The host has no memory for it.
 pub(crate) fn place(
     made: Arc<Made>,
     symbols: &[(String, usize)],
@@ -166,7 +166,7 @@ pub(crate) fn place(
         }
     }
     let watches = effects::watching(function);
-    // What is called may do anything.
+    // A called function may do anything.
     let calls = function.blocks.iter().any(|block| matches!(block.term, ptx::ir::Terminator::Call(_)));
     let longest = function.blocks.iter().map(|block| block.insts.len() as u64 + 1).sum();
     Ok(Arc::new(Compiled {
@@ -190,10 +190,10 @@ pub(crate) fn place(
     }))
 }
 
-/// The code that a kernel is compiled to, as text.
+/// The code of a kernel as text, at the given stage.
 ///
 /// # Errors
-/// Says why it cannot be compiled.
+/// The reason why it cannot be compiled.
 pub fn listing(
     session: &Session,
     kernel: &Kernel,
@@ -214,7 +214,7 @@ pub fn listing(
     }
 }
 
-/// A function of WIR under a line that says what it is for.
+/// A WIR function as text, below a line that names the launch it is for.
 fn wir_listing(kernel: &Kernel, shape: LaunchShape, func: &Func) -> String {
     let LaunchShape { ntid: [x, y, z], chunk, team } = shape;
     let program: &ptx::ir::Program = kernel.module().program();
@@ -223,14 +223,15 @@ fn wir_listing(kernel: &Kernel, shape: LaunchShape, func: &Func) -> String {
     format!("; {name}: ntid={x}x{y}x{z} chunk={chunk} warps={team}\n{}", wir::print::print(func, Some(ptx)))
 }
 
-/// What a kernel becomes before there is an object.
+/// A compilation before its object file is generated.
 struct Translated {
     module: crate::llvm::Module,
     emitted: Emitted,
     team: CoarseCode,
-    /// What the code was generated from: the function of a coarse warp, if there is one, then that of a warp, if there is one.
+    /// The WIR functions: that of a coarse warp, if there is one, then that of a single warp, if there is
+    /// one.
     funcs: Vec<(LaunchShape, Func)>,
-    /// What became of each decision: of coarsening, and of the function that CTAs run.
+    /// The remarks about coarsening and about the function that CTAs run.
     remarks: Remarks,
 }
 
@@ -242,7 +243,7 @@ fn translate(session: &Session, kernel: &Kernel, ntid: [u32; 3], teams: Teams) -
     };
     let layout = kernel.module().layout(kernel.id());
     let program = kernel.module().program();
-    // Native code of a team counts instructions for all of its warps together, not for each.
+    // Native code of a coarse warp counts instructions for all of its warps together, not for each.
     let clocks = reads_clocks(program, kernel.id());
     let teams = if clocks { Teams::Never } else { teams };
     let job = Input {
@@ -304,7 +305,7 @@ fn translate(session: &Session, kernel: &Kernel, ntid: [u32; 3], teams: Teams) -
     let windows = together.as_ref().map_or(0, |team| team.windows);
     let mut alone = false;
     let mut emitted = match &together {
-        // Warps by themselves are there for what hardly ever happens, and would take long.
+        // Single warps would run only after a rare side exit of the coarse warp, and take long to compile.
         Some(team) if stays && teams == Teams::Auto && !coarsen::is_quick(&func, function, shape) => {
             Emitted { windows, externals: team.externals.clone(), ..Emitted::default() }
         }
@@ -317,12 +318,12 @@ fn translate(session: &Session, kernel: &Kernel, ntid: [u32; 3], teams: Teams) -
         funcs.push((shape, func));
     }
     let mut team = CoarseCode::default();
-    // Warps by themselves run what coarse warps leave.
+    // Single warps run only what coarse warps leave, so the remarks are those of the coarse warp.
     let main = together.as_mut().unwrap_or(&mut emitted);
     remarks.append(std::mem::take(&mut main.remarks));
     if let Some(Emitted { windows, cta, leaves, postpones, .. }) = together {
         team = CoarseCode { warps: size, cta, leaves };
-        // What the host is named for stands with the module.
+        // Both functions refer to symbols of the host through the same module.
         emitted.windows = emitted.windows.max(windows);
         emitted.postpones |= postpones;
     }
@@ -332,7 +333,7 @@ fn translate(session: &Session, kernel: &Kernel, ntid: [u32; 3], teams: Teams) -
     Ok(Translated { module, emitted, team, funcs, remarks })
 }
 
-/// Thread numbers of each team of a CTA: of all lanes x, y, z.
+/// Thread indices of each coarse warp of a CTA: x of all lanes, then y, then z.
 fn team_tids([nx, ny, nz]: [u32; 3], warps: u32) -> Vec<u32> {
     if warps < 2 {
         return Vec::new();
@@ -343,7 +344,7 @@ fn team_tids([nx, ny, nz]: [u32; 3], warps: u32) -> Vec<u32> {
     (0..nx * ny * nz).step_by(lanes as usize).flat_map(team).collect()
 }
 
-/// Thread numbers of each warp of a CTA. Lanes beyond the last thread count on.
+/// Thread indices of each warp of a CTA. The indices of lanes behind the last thread continue to grow.
 fn tids([nx, ny, nz]: [u32; 3]) -> Vec<TidTable> {
     let tid = |thread: u32| [thread % nx, thread / nx % ny, thread / nx / ny];
     let warp = |warp: u32| {
@@ -353,7 +354,7 @@ fn tids([nx, ny, nz]: [u32; 3]) -> Vec<TidTable> {
 }
 
 impl Compiled {
-    /// Instructions that have no native code, by name, and how often they stand in the code.
+    /// Instructions without native code, by name, with the number of places in the code.
     pub fn fallbacks(&self) -> &BTreeMap<String, u32> {
         &self.made.fallbacks
     }
@@ -416,8 +417,9 @@ impl Native for Compiled {
         frame.ctaid = call.warp.ctaid;
         let mut user = User::Warp(call, &raw mut frame);
         frame.user = (&raw mut user).cast::<c_void>();
-        // SAFETY: `entry` is code made for this kernel; every pointer in the frame is valid for the call and as large as the code was told:
-        // registers as the function counts them, a window for each site, room for all that is handed over.
+        // SAFETY: `entry` is code that was made for this kernel. Every pointer in the frame is valid for the
+        // call, and the memory behind it is as large as the code expects: the registers of the function,
+        // cached bounds for each site, and the hand-over area.
         let code = unsafe { entry(&raw mut frame) };
         settle(&mut frame);
         let User::Warp(call, _) = user else { return NativeStop::Declined };
@@ -467,7 +469,8 @@ impl Native for Compiled {
         frame.ctaid = call.ctaid;
         let mut user = User::Cta(call, &raw mut frame);
         frame.user = (&raw mut user).cast::<c_void>();
-        // SAFETY: as in `run`; there are a slot, thread numbers and room for what is kept for each of the teams that the code counts.
+        // SAFETY: as in `run`; there are a slot, thread indices and barrier slots for each coarse warp that
+        // the code counts.
         let code = unsafe { entry(&raw mut frame) };
         settle(&mut frame);
         let User::Cta(call, _) = user else { return CtaStop::BarrierMismatch };
@@ -478,7 +481,7 @@ impl Native for Compiled {
         let [ran, left] = &self.parts;
         match code as u8 {
             c if c == Reason::Finished as u8 => {
-                // Where none has fallen apart, nobody asks.
+                // If no CTA has left its coarse warp, the number of CTAs that ran is not read.
                 if left.load(Ordering::Relaxed) > 0 {
                     ran.fetch_add(1 + call.batched() as u32, Ordering::Relaxed);
                 }
@@ -527,7 +530,8 @@ impl Native for Compiled {
         frame.ctaid = call.ctaid;
         let mut user = User::Cta(call, &raw mut frame);
         frame.user = (&raw mut user).cast::<c_void>();
-        // SAFETY: as in `run`; there are a slot, thread numbers and room for what is kept for each of the warps that the code counts.
+        // SAFETY: as in `run`; there are a slot, thread indices and barrier slots for each warp that the code
+        // counts.
         let code = unsafe { entry(&raw mut frame) };
         settle(&mut frame);
         let User::Cta(call, _) = user else { return CtaStop::BarrierMismatch };
@@ -545,7 +549,7 @@ impl Native for Compiled {
 }
 
 impl Compiled {
-    /// Makes room for what native code notes, and forgets what no longer holds.
+    /// Resizes the cache for this code, and discards cached bounds that are out of date.
     fn ready(&self, cache: &mut NativeCache, frees: u64) {
         let sites = self.made.windows as usize;
         if cache.frees != frees || cache.bounds.len() < sites {
@@ -565,8 +569,9 @@ impl Compiled {
         }
     }
 
-    /// Puts what native code takes where it is entered into the room. Whether it can be entered there with these registers of these lanes:
-    /// that holds if they are as native code left them. A number beyond the blocks is no place where it takes anything.
+    /// Writes the registers that an entry expects into the hand-over area. Returns whether the code can be
+    /// entered there: the registers of these lanes must have the forms that the entry expects. A number
+    /// beyond the PTX blocks is an entry that expects nothing.
     fn take(
         &self,
         block: u32,
@@ -579,7 +584,7 @@ impl Compiled {
         entry.is_some_and(|entry| entry.take(regs, mask, trusted, &mut cache.room))
     }
 
-    /// Completes the registers of the running warp from what native code left in the room.
+    /// Completes the registers of the running warp from the hand-over area.
     fn leave(&self, left: u32, regs: &mut Registers, mask: LaneMask, cache: &mut NativeCache) {
         let left = left.checked_sub(1).and_then(|at| self.made.handed.exits.get(at as usize));
         if let Some(left) = left {
@@ -588,7 +593,7 @@ impl Compiled {
     }
 }
 
-/// A frame of which the warp is still to be filled in.
+/// A frame without the fields of the warp.
 fn frame(grid: &GridShape, windows: Windows, regs: &mut Registers, cache: &mut NativeCache) -> Frame {
     use std::ptr::{null, null_mut};
     Frame {
@@ -640,12 +645,12 @@ fn frame(grid: &GridShape, windows: Windows, regs: &mut Registers, cache: &mut N
     }
 }
 
-/// What native code counted: instructions of warps and of lanes.
+/// The instructions that native code counted: executed by warps, and by lanes.
 fn counted(frame: &Frame) -> (u64, u64) {
     (frame.full_steps + frame.masked_steps, frame.full_steps * LANES as u64 + frame.lane_steps)
 }
 
-/// What the code that native code returns says of a warp.
+/// The stop of a warp that native code's return value stands for.
 fn stop(code: u64) -> NativeStop {
     let (block, index) = ((code >> 8 & 0xff_ffff) as u32, (code >> 32) as u32);
     match code as u8 {
@@ -658,11 +663,11 @@ fn stop(code: u64) -> NativeStop {
     }
 }
 
-/// Executes an instruction for native code.
+/// Executes an instruction for native code by the interpreter's step.
 extern "C" fn step(user: *mut c_void, block: u32, index: u32, mask: u32) -> u32 {
-    // SAFETY: `user` is the `User` that was put into the frame of the call that is running; nothing else uses it meanwhile.
+    // SAFETY: `user` is the `User` in the frame of the running call; nothing else uses it meanwhile.
     let user = unsafe { &mut *user.cast::<User<'_, '_>>() };
-    // SAFETY: it is the frame of the call that is running, which native code does not use while it calls.
+    // SAFETY: it is the frame of the running call, which native code does not use while it calls the host.
     let frame = unsafe { &mut *user.frame() };
     settle(frame);
     u32::from(match user {
@@ -671,14 +676,15 @@ extern "C" fn step(user: *mut c_void, block: u32, index: u32, mask: u32) -> u32 
     })
 }
 
-/// Begins with the next CTA of those that were handed over, if there is one and enough turns are left.
+/// Starts the next CTA of the batch, if there is one and enough fuel is left.
 extern "C" fn follow(user: *mut c_void) -> u32 {
     // SAFETY: as in `step`.
     let user = unsafe { &mut *user.cast::<User<'_, '_>>() };
     let User::Cta(call, frame) = user else { return 0 };
-    // SAFETY: as in `step`; nothing else of the host refers to it while native code runs.
+    // SAFETY: as in `step`; nothing else in the host refers to it while native code runs.
     let frame = unsafe { &mut **frame };
-    // One that took as long as the last has to come to its end: where turns are used up in the middle, lanes that have parted need frames.
+    // The next CTA must be able to finish with the fuel that the last one used: if fuel ran out within a CTA,
+    // divergent lanes would need warp frames.
     let used = call.fuel - frame.turns;
     frame.turns -= i64::from(frame.price);
     if frame.turns <= used.saturating_mul(2) || !call.next_cta() {
@@ -690,8 +696,8 @@ extern "C" fn follow(user: *mut c_void) -> u32 {
     1
 }
 
-/// Renews the window of a site from the allocation around an address. `how`: the space; whether to write; whether what is kept back is added
-/// there.
+/// Renews the cached bounds of a site from the allocation around an address. `how`: the state space; whether
+/// the access writes; whether it is a combined reduction.
 extern "C" fn reach(user: *mut c_void, window: u32, how: u32, address: u64, span: u32) {
     // SAFETY: as in `step`.
     let user = unsafe { &mut *user.cast::<User<'_, '_>>() };

@@ -1,22 +1,23 @@
-//! What native code and its caller hand each other.
+//! The data that native code and its caller pass to each other.
 //!
-//! Invariant: [`Frame`] is the only way between them: native code reads and writes its fields at their offsets, and calls back
-//! through [`step`](super::engine) and [`reach`](super::engine).
+//! Invariant: [`Frame`] is the only interface between them: native code reads and writes its fields at their
+//! offsets, and calls back through [`step`](super::engine) and [`reach`](super::engine).
 
 use ptx_exec::native::{Slot, TidTable};
 use std::ffi::c_void;
 
-/// Bounds of accesses at one site, as a thread found them last.
+/// Cached bounds: the bounds of accesses at one site, as an OS thread found them last.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Window {
-    /// What makes the first address that may be accessed zero, wrapping: a sum is shorter code than a difference from what lies in memory.
+    /// Added to an address (wrapping), it maps the first accessible address to zero: an addition is shorter
+    /// code than a subtraction of a value from memory.
     pub(crate) bias: u64,
-    /// How many addresses an access of the site may begin at: none, if nothing is known.
+    /// The number of addresses at which an access of the site may begin; zero if nothing is known.
     pub(crate) limit: u64,
 }
 
-/// The warp, as native code sees it. Pointers are valid for the call.
+/// The warp, in the form that native code accesses. Pointers are valid for the call.
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Frame {
@@ -26,74 +27,77 @@ pub(crate) struct Frame {
     pub(crate) r32: *mut u32,
     /// 64-bit registers.
     pub(crate) r64: *mut u64,
-    /// Predicates: a mask each.
+    /// Predicates: one mask each.
     pub(crate) pred: *mut u32,
-    /// Thread numbers: 32 lanes of x, of y, of z.
+    /// Thread indices: x of 32 lanes, then y, then z.
     pub(crate) tid: *const u32,
     /// Carry flags.
     pub(crate) carry: *mut u32,
-    /// Instructions that the warp had executed when native code was entered, or began its turn; added to where it leaves, in code of kernels
-    /// that may read it.
+    /// The number of instructions that the warp had executed when native code was entered, or when its
+    /// section began. Kernels that may read it update it at exits.
     pub(crate) clock: *mut u64,
-    /// Bounds by site.
+    /// The cached bounds of each site.
     pub(crate) windows: *mut Window,
-    /// Room for registers that are taken and left in another shape than the registers' files have.
+    /// The hand-over area: registers that are passed at entries and exits in another form than that of the
+    /// register files.
     pub(crate) room: *mut u8,
-    /// The caller, handed back to it.
+    /// The caller's context, which is passed back to it in calls.
     pub(crate) user: *mut c_void,
     /// Address and bytes of the CTA's shared memory.
     pub(crate) shared: [u64; 2],
     /// Address of the parameters.
     pub(crate) params: u64,
-    /// Local memory: address of lane 0's, distance from lane to lane, bytes in use of each lane's.
+    /// Local memory: the address of lane 0's, the distance between lanes, and the bytes that each lane uses.
     pub(crate) local: [u64; 3],
     /// Offset of the activation's frame in local memory.
     pub(crate) offset: u64,
     /// `%gridid`
     pub(crate) gridid: u64,
-    /// `%globaltimer` where the launch began.
+    /// `%globaltimer` at the start of the launch.
     pub(crate) began: u64,
-    /// Where sums are kept back by address ([`postponed`](crate::reduction_buffer)); null: nowhere.
+    /// The table of the [reduction buffer](crate::reduction_buffer); null if there is none.
     pub(crate) table: *mut [u64; 2],
-    /// How many of them may still take another one's place.
+    /// The number of entries that may still be replaced before reductions are no longer combined.
     pub(crate) credit: i64,
-    /// In: how many turns of loops may be taken. Out: how many are left.
+    /// In: the fuel, in iterations of loops. Out: the fuel that is left.
     pub(crate) turns: i64,
-    /// A CTA: where each warp is. Null where one warp runs.
+    /// CTA only: the position of each warp. Null if a single warp runs.
     pub(crate) slots: *mut Slot,
-    /// A CTA: the slot of the running warp.
+    /// CTA only: the position of the running warp.
     pub(crate) slot: *mut Slot,
-    /// A CTA: thread numbers of each warp.
+    /// CTA only: the thread indices of each warp.
     pub(crate) tids: *const TidTable,
-    /// A CTA: what each warp keeps at barriers.
+    /// CTA only: the barrier slots of all warps.
     pub(crate) keeps: *mut u8,
-    /// A CTA in teams: bytes from one team's to the next one's.
+    /// CTA in coarse warps only: the distance in bytes between the slots of two coarse warps.
     pub(crate) keep_bytes: u64,
-    /// A CTA: the same of the running warp.
+    /// CTA only: the barrier slots of the running warp.
     pub(crate) kept: *mut u8,
-    /// A CTA: by how much `turns` falls where the next one follows.
+    /// CTA only: the fuel that is used when the next CTA of the batch starts.
     pub(crate) price: u32,
-    /// A CTA: how many warps it has; 0 where one warp runs.
+    /// CTA only: the number of warps; 0 if a single warp runs.
     pub(crate) warps: u32,
-    /// A CTA: the barriers at which warps wait, a bit for each, in the upper half those that count all threads.
+    /// CTA only: the barriers at which warps wait, one bit each. The upper half is for barriers that count
+    /// all threads.
     pub(crate) waiting: u32,
-    /// A CTA: how many warps have exited.
+    /// CTA only: the number of warps that have exited.
     pub(crate) exited: u32,
-    /// Added to: instructions executed with all lanes.
+    /// Counter: instructions executed with all lanes.
     pub(crate) full_steps: u64,
-    /// Added to: instructions executed masked.
+    /// Counter: instructions executed under a mask.
     pub(crate) masked_steps: u64,
-    /// Added to: the same, counted for each lane.
+    /// Counter: lanes of the instructions executed under a mask.
     pub(crate) lane_steps: u64,
-    /// What is kept back, as a [`Kind`](crate::reduction_buffer::Kind)'s number; zero: nothing.
+    /// The kind of reduction that the buffer holds, as the number of a
+    /// [`Kind`](crate::reduction_buffer::Kind); zero if none.
     pub(crate) held: u32,
-    /// In and out: running lanes.
+    /// In and out: the active lanes.
     pub(crate) mask: u32,
-    /// In and out: lanes that have not exited.
+    /// In and out: the lanes that have not exited.
     pub(crate) live: u32,
-    /// In: the block to begin with.
+    /// In: the PTX block to start with.
     pub(crate) block: u32,
-    /// Out: which of the tables says what is left in `room`, from 1 on; 0: none.
+    /// Out: the number of the side exit whose table describes `room`, from 1 on; 0 if `room` is empty.
     pub(crate) left: u32,
     /// `%warpid`, `%nwarpid`, `%smid`, `%nsmid`
     pub(crate) warp: [u32; 4],
@@ -105,34 +109,35 @@ pub(crate) struct Frame {
     pub(crate) smem: [u32; 2],
 }
 
-/// Native code of a function: runs a warp, and says why it stopped ([`Reason`]).
+/// Native code of a function: runs a warp or a CTA, and returns why it stopped ([`Reason`]).
 pub(crate) type Entry = unsafe extern "C" fn(*mut Frame) -> u64;
 
-/// The low byte of what native code returns; the block stands in bits 8 to 31, the instruction in bits 32 and up.
+/// The reason is the low byte of native code's return value; the PTX block is in bits 8 to 31, the
+/// instruction in bits 32 and up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Reason {
-    /// No lane is left.
+    /// No live lane is left.
     Finished = 0,
-    /// Before the block; its turns are taken.
+    /// Stopped before the PTX block, because the fuel is used up.
     Yield = 1,
-    /// Before the block's terminator.
+    /// Stopped before the PTX block's terminator.
     Terminator = 2,
-    /// Before the instruction.
+    /// Stopped before the instruction.
     Before = 3,
-    /// Nothing has happened.
+    /// Nothing has been executed.
     Declined = 4,
-    /// The instruction is at fault.
+    /// The instruction caused a trap.
     Fault = 5,
-    /// A CTA: its warps wait at different barriers.
+    /// CTA only: the warps wait at different barriers.
     Apart = 6,
-    /// A team has used up its turns of loops.
+    /// A coarse warp has used up its fuel.
     Turn = 7,
-    /// A team falls apart; the instruction is the number of the place.
+    /// A coarse warp has taken a side exit; the instruction is the number of the exit.
     Left = 8,
 }
 
-/// What native code returns.
+/// The return value of native code.
 pub(crate) fn code(reason: Reason, block: u32, index: u32) -> u64 {
     reason as u64 | u64::from(block) << 8 | u64::from(index) << 32
 }

@@ -16,17 +16,19 @@
 use ptx::ir::{Function, Inst};
 use ptx::isa::{AtomOp, Op, Sem, Space, Ty};
 
-/// Entries of the table. Chosen: with two words each they take half of what is nearest to a core, or less; more hardly help.
+/// Entries of the table. Chosen: with two words each they take at most half of the first-level cache; more
+/// entries hardly help.
 pub(crate) const ENTRIES: u32 = 1024;
-/// How many sums may take another one's place when native code begins, before nothing more is kept back. Chosen: what few places are added to
-/// comes by with that.
+/// The number of entries that may be replaced, counted from the entry into native code, before reductions are
+/// no longer combined. Chosen: kernels that add to few locations stay below it.
 pub(crate) const CREDIT: i64 = 256;
 
-/// An operation that is kept back, and its width: never zero, which says that nothing is.
+/// A kind of reduction that can be combined: its operation and width. The number is never zero, which stands
+/// for no kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Kind(pub(crate) u32);
 
-/// Operations whose order does not matter.
+/// Operations whose order does not affect the result, each with whether it is signed.
 const OPS: [(AtomOp, bool); 7] = [
     (AtomOp::Add, false),
     (AtomOp::And, false),
@@ -38,7 +40,7 @@ const OPS: [(AtomOp, bool); 7] = [
 ];
 
 impl Kind {
-    /// Of an operation and its type, if it can be kept back.
+    /// The kind of an operation on a type, if it can be combined.
     pub(crate) fn of(op: AtomOp, ty: Ty) -> Option<Kind> {
         if matches!(ty, Ty::F32 | Ty::F64) || !matches!(ty.bits(), 32 | 64) {
             return None;
@@ -48,14 +50,14 @@ impl Kind {
         Some(Kind(1 + 2 * at as u32 + u32::from(ty.bits() == 64)))
     }
 
-    /// The operation, whether numbers have a sign where that matters, and whether it is 64 bits wide.
+    /// The operation, whether it is signed (where that matters), and whether it is 64 bits wide.
     pub(crate) fn parts(self) -> Option<(AtomOp, bool, bool)> {
         let number = self.0.checked_sub(1)?;
         let (op, signed) = *OPS.get(number as usize / 2)?;
         Some((op, signed, number % 2 == 1))
     }
 
-    /// Of an instruction.
+    /// The kind of an instruction, if it can be combined.
     pub(crate) fn of_inst(inst: &Inst) -> Option<Kind> {
         if !matches!(inst.op, Op::Atom | Op::Red)
             || inst.mods.space() != Space::Global
@@ -67,7 +69,8 @@ impl Kind {
     }
 }
 
-/// What a function keeps back: sums of the first such instruction's kind, if nothing in it orders its accesses.
+/// The kind of reduction that a function combines: that of its first such instruction, if the function does
+/// not order its accesses of global memory.
 pub(crate) fn kind(function: &Function) -> Option<Kind> {
     let insts = || function.blocks.iter().flat_map(|block| &block.insts);
     let orders = |inst: &Inst| match inst.op {

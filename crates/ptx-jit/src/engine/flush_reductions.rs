@@ -1,27 +1,30 @@
-//! Performs what the [reduction buffer](crate::reduction_buffer) holds.
+//! Performs the reductions that the [reduction buffer](crate::reduction_buffer) holds.
+//!
+//! Invariant: afterwards every entry of the frame's table is empty, if the frame has one.
 
 use crate::frame::Frame;
 use crate::reduction_buffer::{ENTRIES, Kind};
 use ptx::isa::AtomOp;
 use std::sync::atomic::{AtomicI32, AtomicI64, AtomicU32, AtomicU64, Ordering};
 
-/// Empties the table of a frame.
+/// Performs and removes all entries of a frame's table.
 pub(super) fn settle(frame: &mut Frame) {
     let kind = Kind(std::mem::take(&mut frame.held));
     let Some(parts) = kind.parts().filter(|_| !frame.table.is_null()) else { return };
-    // SAFETY: the table has so many entries, and lives as long as the call whose frame this is; only its thread refers to it.
+    // SAFETY: the table has this many entries and lives as long as the call whose frame this is; only this OS
+    // thread refers to it.
     let table = unsafe { std::slice::from_raw_parts_mut(frame.table, ENTRIES as usize) };
     for [address, sum] in table.iter_mut().filter(|[address, _]| *address != 0) {
-        // SAFETY: native code enters an address only after it has compared it with the window of an allocation, which lives as long as the
-        // launch, for an access of this width, and found it aligned. All who access guest memory meanwhile do so by atomic operations, or
-        // race in the program's own sense.
+        // SAFETY: native code enters an address only after the comparison with the cached bounds of an
+        // allocation, which lives as long as the launch, for an aligned access of this width. Concurrent
+        // accesses of guest memory are atomic operations, or are data races of the PTX program.
         unsafe { carry_out(parts, *address as usize, *sum) };
         (*address, *sum) = (0, 0);
     }
 }
 
 /// # Safety
-/// The address is that of an aligned integer of that width, which lives.
+/// The address is that of an aligned, live integer of that width.
 unsafe fn carry_out((op, signed, wide): (AtomOp, bool, bool), address: usize, sum: u64) {
     let order = Ordering::Relaxed;
     macro_rules! update {
