@@ -24,7 +24,7 @@ impl Facts {
         Self { divergent: vec![false; function.blocks.len()], guards: BTreeSet::new() }
     }
 
-    /// Counts every branch as divergent.
+    /// Treats every branch as divergent.
     pub(crate) fn give_up(&mut self) {
         self.divergent.fill(true);
     }

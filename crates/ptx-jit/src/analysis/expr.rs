@@ -1,48 +1,48 @@
 //! Integer arithmetic of PTX, decoded: which sum, product, shift or comparison of its sources an instruction
 //! computes.
 //!
-//! This is the only place that knows how PTX spells integer arithmetic (`mad.lo` and `mad.wide`, `.sat`, the
-//! width of a shift amount, `cvta`). Every analysis of values (shapes, ranges, scalar evolution, strides,
-//! loop predication, endpoint tests, ...) matches [`Arith`], and says for each form what follows from it in
-//! its own terms.
+//! This is the only place that decodes how PTX writes integer arithmetic (`mad.lo` and `mad.wide`, `.sat`,
+//! the width of a shift amount, `cvta`). Every analysis of values (shapes, ranges, scalar evolution, strides,
+//! loop predication, endpoint tests, ...) matches [`Arith`], and derives from each form the facts that it
+//! needs.
 //!
 //! Invariant: an [`Expr`] is exact. A form is decoded only if its result is the named function of the
 //! operands modulo the width of the result, whatever the operands are. So saturating forms and `mul.hi` are
 //! not decoded, and neither is floating point.
 //!
-//! What it does not do: a guard is not part of the expression. An analysis that a guard matters to looks at
-//! it.
+//! Guards are not part of the expression: an analysis that depends on the guard reads it from the
+//! instruction.
 
 use crate::wir::{Func, Op, Shape, Value};
 use ptx::ir::{Addr, Base, Inst, Src};
 use ptx::isa::{Cmp, Half, Op as O, Space, Sreg, Ty, Word};
 
-/// What an instruction computes of its sources `a`, `b`, `c`.
+/// The function of its sources `a`, `b`, `c` that an instruction computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arith {
     /// `a`, bit by bit, of any type.
     Copy,
-    /// `a` as an integer of another type: extended by its sign if it is signed, or cut.
+    /// `a` as an integer of another type: sign-extended if it is signed, or truncated.
     Convert(Ty),
-    /// `a` as a generic address, where it is one of the space.
+    /// `a`, an address of the space, as a generic address.
     ToGeneric(Space),
-    /// `a` as an address of the space, where it is generic.
+    /// `a`, a generic address, as an address of the space.
     FromGeneric(Space),
     /// `a + b`
     Add,
     /// `a - b`
     Sub,
-    /// `a * b`, as wide as they are, or twice as wide.
+    /// `a * b`, of the width of the sources or of twice that width.
     Mul {
-        /// Twice as wide.
+        /// Whether the result is twice as wide as the sources.
         wide: bool,
     },
     /// `a * b + c`, where `c` is as wide as the result.
     Mad {
-        /// The result is twice as wide as `a` and `b`.
+        /// Whether the result is twice as wide as `a` and `b`.
         wide: bool,
     },
-    /// `a << b`, zero where `b` is not below the width.
+    /// `a << b`; zero if `b` is not less than the width.
     Shl,
     /// `a >> b`, with copies of the sign bit if `a` is signed.
     Shr,
@@ -60,14 +60,14 @@ pub(crate) enum Arith {
     Rem,
     /// `a` where the predicate `c` is true, else `b`.
     Select,
-    /// Whether `a` and `b` compare so.
+    /// Whether the relation holds between `a` and `b`.
     Compare(Cmp),
 }
 
-/// Integer arithmetic of a type.
+/// Integer arithmetic on a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Expr {
-    /// What is computed.
+    /// The function.
     pub(crate) arith: Arith,
     /// The type of the first source. An integer, except that [`Arith::Copy`] and [`Arith::Select`] have any,
     /// and bitwise forms predicates too.
@@ -77,7 +77,7 @@ pub(crate) struct Expr {
 /// A source of an instruction, with the value that it reads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Operand<'a> {
-    /// The source is left out.
+    /// The source is absent.
     Absent,
     /// A register.
     Value(Value),
@@ -87,9 +87,9 @@ pub(crate) enum Operand<'a> {
     Imm(u64),
     /// A component of a special register.
     Sreg(Sreg, u8),
-    /// An address so many bytes behind a register.
+    /// An address: a register plus a number of bytes.
     Based(Value, i64),
-    /// An address that depends on no register.
+    /// An address that contains no register.
     Symbol(&'a Addr),
     /// An address that is a symbol plus a register.
     Indexed(Value),
@@ -106,7 +106,7 @@ impl Operand<'_> {
         }
     }
 
-    /// The constant that the source is: an immediate, or a value whose shape says so.
+    /// The value of the source if it is constant: an immediate, or a register whose shape is a constant.
     pub(crate) fn constant(self, func: &Func) -> Option<u64> {
         match self {
             Operand::Imm(bits) => Some(bits),
@@ -119,8 +119,8 @@ impl Operand<'_> {
     }
 }
 
-/// The sources of an instruction in their order. `op`: the operation, which reads the mask of its lanes
-/// first.
+/// The sources of an instruction in their order. `op`: the operation of the instruction; its first use is the
+/// mask of its lanes.
 pub(crate) fn operands<'a>(inst: &'a Inst, op: &Op) -> Vec<Operand<'a>> {
     let mut values = op.uses.get(1..).unwrap_or_default().iter().copied();
     let one = |src: &'a Src| {
@@ -147,8 +147,8 @@ pub(crate) fn operands<'a>(inst: &'a Inst, op: &Op) -> Vec<Operand<'a>> {
 }
 
 impl Expr {
-    /// The arithmetic that an instruction is; `None`: it is something else, or it is exact for some operands
-    /// only.
+    /// The arithmetic of an instruction; `None` if it computes something else, or if the arithmetic is exact
+    /// for some operands only.
     pub(crate) fn of(inst: &Inst) -> Option<Self> {
         let ty = match inst.op {
             O::Cvt => {
@@ -204,7 +204,7 @@ impl Expr {
         Some(Self { arith, ty })
     }
 
-    /// How many bits of a source are read.
+    /// The number of bits of a source that are read.
     pub(crate) fn source_bits(self, source: usize) -> u32 {
         match (self.arith, source) {
             (Arith::Mad { .. }, 2) => self.result_bits(),
@@ -214,7 +214,7 @@ impl Expr {
         }
     }
 
-    /// How many bits the result has.
+    /// The number of bits of the result.
     pub(crate) fn result_bits(self) -> u32 {
         match self.arith {
             Arith::Convert(to) => to.bits(),
@@ -224,8 +224,8 @@ impl Expr {
         }
     }
 
-    /// The type that the first two sources are widened from, if they are, and the bits that they are widened
-    /// to.
+    /// The type that the first two sources are widened from, and the number of bits that they are widened to;
+    /// `None` if they are not widened.
     pub(crate) fn widens(self) -> Option<(Ty, u32)> {
         (self.reads_modulo() && self.result_bits() > self.ty.bits()).then(|| (self.ty, self.result_bits()))
     }
@@ -240,8 +240,8 @@ impl Expr {
         matches!(self.ty, Ty::S32 | Ty::U32 | Ty::B32 | Ty::S64 | Ty::U64 | Ty::B64)
     }
 
-    /// A constant source as the number that it counts as: `bits` extended to 64 bits by their sign. In a
-    /// product that is twice as wide they are extended as the type says.
+    /// The numerical value of a constant source: `bits` sign-extended to 64 bits. In a product of twice the
+    /// width they are extended according to the type.
     pub(crate) fn number(self, bits: u64) -> i64 {
         let wide = matches!(self.arith, Arith::Mul { wide: true } | Arith::Mad { wide: true });
         let shift = 64 - self.ty.bits().min(64);
@@ -253,7 +253,7 @@ impl Expr {
     }
 }
 
-/// Whether a type is an integer, or bits of a register.
+/// Whether a type is an integer, or untyped bits.
 pub(crate) fn is_int(ty: Ty) -> bool {
     use Ty::{B8, B16, B32, B64, S8, S16, S32, S64, U8, U16, U32, U64};
     [B8, B16, B32, B64, S8, S16, S32, S64, U8, U16, U32, U64].contains(&ty)

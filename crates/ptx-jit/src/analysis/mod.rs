@@ -1,6 +1,7 @@
-//! What is known of the values of a function: how they depend on the lane, their ranges, which branches are divergent.
+//! Facts about the values of a function: how they depend on the lane, their ranges, and which branches are
+//! divergent.
 //!
-//! Invariant: an analysis reads a function and changes nothing of it but what it records about values.
+//! Invariant: an analysis changes nothing in a function but the facts that are recorded about its values.
 
 pub(crate) mod divergence;
 pub(crate) mod expr;

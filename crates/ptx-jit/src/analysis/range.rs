@@ -1,11 +1,11 @@
 //! Value ranges: bounds of a value that hold in every lane, from the program alone.
 //!
-//! Thread indices are below the size of the CTA, and variables of shared memory are at the addresses of the
+//! Thread indices are below the size of the CTA, and variables of shared memory have the addresses of the
 //! layout. Most addresses of shared memory are computed from these.
 //!
 //! Invariant: a range holds for the value that each lane computes, active or not. A value loaded from a warp
-//! frame has no range, since others may have written the frame. So where code can be entered with a frame
-//! little is known; code of a coarse warp cannot be.
+//! frame has no range, since the interpreter may have written it. So ranges are weak in code that can be
+//! entered with a frame; a coarse warp cannot be.
 
 use super::expr::{Arith, Expr, Operand, is_int, operands};
 use crate::tuning::RANGE_WIDENING_ROUNDS;
@@ -19,11 +19,11 @@ const ZEROS: u32 = 63;
 /// A range of unsigned numbers: least, greatest, and trailing zero bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bound {
-    /// The least.
+    /// The least number.
     pub low: u64,
-    /// The greatest.
+    /// The greatest number.
     pub high: u64,
-    /// Trailing bits that are zero.
+    /// The number of trailing bits that are zero.
     pub zeros: u32,
 }
 
@@ -40,7 +40,7 @@ impl Bound {
         Bound { low: 0, high: mask(bits), zeros: 0 }
     }
 
-    /// Widens: drops the bounds in which the range exceeds the one of the round before.
+    /// Widening: removes the bounds in which the range exceeds that of the previous round.
     fn beyond(self, before: Bound, bits: u32) -> Bound {
         Bound {
             low: if self.low < before.low { 0 } else { self.low },
@@ -49,7 +49,7 @@ impl Bound {
         }
     }
 
-    /// Whether no bit can be one in both.
+    /// Whether no bit can be one in both values.
     pub fn is_disjoint(self, other: Bound) -> bool {
         let below = |low: Bound, high: Bound| low.high < 1 << high.zeros.min(62);
         below(self, other) || below(other, self)
@@ -73,7 +73,7 @@ struct Search<'a> {
     func: &'a Func,
     function: &'a Function,
     ntid: [u32; 3],
-    /// The addresses of variables of shared memory, by number.
+    /// The addresses of shared-memory variables, by number.
     shared: &'a dyn Fn(u32) -> Option<u64>,
     /// `None`: not computed yet.
     all: Vec<Option<Bound>>,
@@ -108,8 +108,8 @@ impl Search<'_> {
         }
     }
 
-    /// One pass over all operations; returns whether a range changed. `last`: ranges that still change are
-    /// given up.
+    /// One pass over all operations; returns whether a range changed. `last`: ranges that still change become
+    /// unbounded.
     fn round(&mut self, last: bool) -> bool {
         let func = self.func;
         let mut changed = false;
@@ -169,7 +169,7 @@ impl Search<'_> {
         let ntid = self.ntid.get(usize::from(axis)).copied().map_or(1, u64::from);
         match sreg {
             Sreg::Tid if axis > 2 => Bound::exactly(0),
-            // Thread indices of lanes behind the last thread of a CTA continue to grow.
+            // The thread indices of lanes behind the last thread of a CTA continue to grow.
             Sreg::Tid if axis == 2 => Bound::below(ntid + 32),
             Sreg::Tid => Bound::below(ntid),
             Sreg::Ntid => Bound::exactly(ntid),
@@ -179,7 +179,7 @@ impl Search<'_> {
         }
     }
 
-    /// The ranges of the sources as the expression reads them; `None`: one is not known yet.
+    /// The ranges of the sources as the expression reads them; `None` if one of them is not known yet.
     fn sources(&self, expr: Expr, inst: &Inst, op: &Op) -> Option<Vec<Bound>> {
         let one = |(at, operand): (usize, &Operand<'_>)| {
             Some(match operand {
@@ -200,7 +200,7 @@ impl Search<'_> {
         operands(inst, op).iter().enumerate().map(one).collect()
     }
 
-    /// The range of an instruction's result; `None`: unbounded, or not known yet.
+    /// The range of an instruction's result; `None` if it is unbounded, or not known yet.
     fn inst(&self, inst: &Inst, op: &Op) -> Option<Bound> {
         let to = self.bits(*op.defs.first()?);
         if matches!(inst.op, O::Ld | O::LdNc) {
@@ -300,7 +300,7 @@ impl Search<'_> {
     }
 }
 
-/// The outcome of a comparison of numbers of so many bits, where the ranges decide it.
+/// The outcome of a comparison of numbers with so many bits, if the ranges decide it.
 pub(crate) fn decided(cmp: Cmp, a: Bound, b: Bound, (signed, bits): (bool, u32)) -> Option<bool> {
     // Numbers that are the same signed and unsigned.
     let plain = |bound: Bound| !signed || bound.high < 1 << (bits - 1);

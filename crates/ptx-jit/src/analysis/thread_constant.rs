@@ -1,18 +1,18 @@
-//! Values that depend on nothing but which thread of its CTA a lane is: thread indices, constants, addresses
-//! of shared variables, and what is computed from these alone.
+//! Values that depend only on which thread of its CTA a lane is: thread indices, constants, addresses of
+//! shared variables, and values computed from these alone.
 //!
-//! Where one coarse warp is the whole CTA, such a value is a constant of the code: masks need no test, and
+//! If one coarse warp is the whole CTA, such a value is a constant of the code: masks need no test, and
 //! addresses no gather.
 //!
-//! Invariant: the value is the same in every CTA and in every iteration. A value that changes in a loop is
-//! none.
+//! Invariant: the value is the same in every CTA and in every iteration. A value that changes in a loop does
+//! not belong to the set.
 
 use crate::effects;
 use crate::wir::{Func, Op, OpKind, Value};
 use ptx::ir::{Base, Function, Src};
 use ptx::isa::Sreg;
 
-/// For each value, whether it depends on nothing but which thread of its CTA the lane is.
+/// For each value, whether it depends only on which thread of its CTA the lane is.
 pub(crate) fn constants(func: &Func, function: &Function) -> Vec<bool> {
     let mut constant = vec![true; func.kinds.len()];
     let own = |src: &Src| match src {
@@ -45,7 +45,7 @@ pub(crate) fn constants(func: &Func, function: &Function) -> Vec<bool> {
                     OpKind::Restore(resume, reg) => {
                         func.kept(*resume, *reg).is_some_and(|name| constant[name.0 as usize])
                     }
-                    // As native code or the interpreter left it.
+                    // A register as native code or the interpreter left it.
                     OpKind::Load(_) | OpKind::Mask(_) | OpKind::EntryMask | OpKind::EntryLive => true,
                     OpKind::EntryCarry | OpKind::EntryTurns | OpKind::Count(_) => false,
                     OpKind::Add(_) | OpKind::AddLanes(_) | OpKind::AddWarps(_) => false,

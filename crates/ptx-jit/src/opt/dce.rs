@@ -1,12 +1,13 @@
 //! Dead code elimination: removes phis and operations whose results nothing reads.
 //!
-//! Invariant: an operation that may be observed stays: an instruction that is not pure, and a side exit.
+//! Invariant: an operation with an observable effect stays: an instruction that is not pure, or a side exit.
 
 use crate::wir::uses::{Def, DefUse};
 use crate::wir::{Effects, Func, Op, OpKind, Value};
 use ptx::ir::Function;
 
-/// Removes what nothing needs, and records what is read ([`Func::needed`]).
+/// Removes phis and operations whose results nothing reads, and records which values are read
+/// ([`Func::needed`]).
 pub(crate) fn sweep(func: &mut Func, function: &Function, machine: &impl Effects) {
     let definitions = DefUse::new(func);
     let needed_itself = |op: &Op| match &op.kind {

@@ -1,17 +1,17 @@
 //! Value numbering: finds equal values on different paths, so that selects between them go away.
 //!
-//! Compilers compute a value again on each path to a join: the thread index as 64 bits in front of a loop
-//! that copies a tile, and once more on the path around the loop. After a divergent branch the join is a
-//! select, lane by lane, and the analysis of shapes would not see that both operands are equal; addresses
-//! computed from the result would become gathers. Value numbering gives the same number to results of the
-//! same instruction on the same operands, and a select between two values of one number is replaced with
-//! either.
+//! Compilers compute a value again on each path to a join: for example, the 64-bit thread index before a loop
+//! that copies a tile, and again on the path around the loop. After a divergent branch the join is a select,
+//! lane by lane, and the analysis of shapes would not recognise that both operands are equal; accesses at
+//! addresses computed from the result would become gathers. Value numbering gives the same number to results
+//! of the same instruction on the same operands, and replaces a select between two values of one number with
+//! either of them.
 //!
 //! Invariant: values of one number are equal in every lane whose value can be observed, whenever they are
-//! read. This holds for what is computed outside of all loops, for special registers that never change, and
-//! for what follows from these alone; nothing else gets a number. A barrier returns the values it saved. A
-//! register saved for pending lanes where there are none is undefined: it matches any value, and never
-//! replaces another.
+//! read. Only these get a number: values computed outside of all loops, special registers that never change,
+//! and values computed from these alone. A barrier returns the values that it saved. A register that was
+//! saved for pending lanes, where there are none, is undefined: it matches any value, and never replaces
+//! another.
 
 use crate::tuning::GVN_MAX_ROUNDS;
 use crate::wir::loops::loops;
@@ -20,16 +20,16 @@ use ptx::ir::{Addr, Base, Function, Inst, Reg, Src};
 use ptx::isa::Sreg;
 use std::collections::HashMap;
 
-/// What is known of a value.
+/// The facts about a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Known {
-    /// The first value with its number; `None`: it has no number, or it changes.
+    /// The first value with the same number; `None` if it has no number, or may change.
     number: Option<Value>,
-    /// Whether it may be a register saved for pending lanes where there are none.
+    /// Whether it may be a register saved for pending lanes where there are none, which is undefined.
     loose: bool,
 }
 
-/// For the numbers of operands: the instructions with those operands, and their results.
+/// For each list of operand numbers, the instructions on these operands, with their results.
 type Table<'a> = HashMap<Vec<Value>, Vec<(&'a Inst, Value)>>;
 
 struct Numbers<'a, M> {
@@ -38,7 +38,7 @@ struct Numbers<'a, M> {
     machine: &'a M,
     /// For each block, whether it is in a loop.
     looped: Vec<bool>,
-    /// For each barrier and register, the values that stops save.
+    /// For each barrier and register, the values that exits save.
     kept: HashMap<(u32, Reg), Vec<Value>>,
     /// For each value; `None`: not visited yet.
     known: Vec<Option<Known>>,
@@ -122,7 +122,7 @@ impl<'a, M: Effects> Numbers<'a, M> {
         }
     }
 
-    /// What is known of an operation's result; `own`: the answer if it equals no other.
+    /// The facts about an operation's result; `own`: the answer if it equals no other value.
     fn given(&self, table: &mut Table<'a>, op: &Op, own: Known, def: Value) -> Option<Known> {
         match &op.kind {
             OpKind::SelectMask | OpKind::SelectPred { .. } => self.chosen(&op.uses[1..], own),
@@ -146,7 +146,7 @@ impl<'a, M: Effects> Numbers<'a, M> {
         *old = known;
     }
 
-    /// What is known of a select or phi of these; `own`: the answer if they differ.
+    /// The facts about a select or phi of these values; `own`: the answer if they differ.
     fn chosen(&self, from: &[Value], own: Known) -> Option<Known> {
         let mut number: Option<Option<Value>> = None;
         let (mut several, mut loose) = (false, false);
@@ -167,7 +167,7 @@ impl<'a, M: Effects> Numbers<'a, M> {
         }
     }
 
-    /// What is known of an instruction's result.
+    /// The facts about an instruction's result.
     fn made(
         &self,
         table: &mut Table<'a>,
@@ -212,7 +212,7 @@ impl<'a, M: Effects> Numbers<'a, M> {
     }
 }
 
-/// For each barrier and register, the values that stops save.
+/// For each barrier and register, the values that exits save.
 fn kept(func: &Func) -> HashMap<(u32, Reg), Vec<Value>> {
     let mut kept: HashMap<(u32, Reg), Vec<Value>> = HashMap::new();
     for (resume, exit) in func.stops() {

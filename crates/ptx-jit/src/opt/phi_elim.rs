@@ -1,7 +1,7 @@
 //! Phi elimination: removes phis and selects whose operands are one value and themselves, or each other.
 //!
-//! Where full and masked copies of a loop pass control to each other, the loop has two headers, and every
-//! register gets a phi at both, each with the other as an operand, even where the loop does not write the
+//! If full and masked copies of a loop pass control to each other, the loop has two headers, and every
+//! register gets a phi at both, each with the other as an operand, even if the loop does not write the
 //! register. So cycles of phis are examined as a whole: if one value enters a cycle from outside, every
 //! member is that value (Braun et al., "Simple and Efficient Construction of Static Single Assignment Form",
 //! section 3.2).
@@ -13,9 +13,9 @@ use crate::wir::{Func, OpKind, Value};
 
 /// The operands of phis and selects, and the replacement of each value.
 struct Choices {
-    /// For each value, the operands of a phi or select; none for others.
+    /// For each value, the operands if it is a phi or select; otherwise empty.
     from: Vec<Vec<Value>>,
-    /// For each value, its replacement; the value itself if there is none.
+    /// For each value, its replacement; the value itself if it has none.
     stands: Vec<Value>,
     /// For each value, the set that it is in; sets are numbered in the order of their creation.
     set: Vec<u32>,
@@ -169,7 +169,7 @@ impl Choices {
                 if self.reaches[name.0 as usize] == self.seen[name.0 as usize] {
                     let mut circle = Vec::new();
                     while let Some(member) = open.pop() {
-                        // It leaves the set, so that no cycle includes it again.
+                        // The value leaves the set, so that no other cycle includes it.
                         self.set[member.0 as usize] = 0;
                         circle.push(member);
                         if member == name {

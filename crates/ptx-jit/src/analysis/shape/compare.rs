@@ -9,15 +9,16 @@
 use crate::wir::lattice::Affine;
 use ptx::isa::Cmp;
 
-/// What an affine value is compared with.
+/// The other side of a comparison with an affine value.
 pub(crate) enum Other {
-    /// A known number.
+    /// A constant.
     Number(u64),
-    /// A uniform number with so many trailing zero bits.
+    /// A uniform number with at least so many trailing zero bits.
     Multiple(u8),
 }
 
-/// Whether all lanes get the same outcome when an affine value, the first operand, is compared with another.
+/// Whether all lanes get the same outcome when an affine value, the first operand, is compared with another
+/// value.
 pub(crate) fn is_same(cmp: Cmp, pattern: &Affine, other: Other) -> bool {
     let (Some(least), Some(most)) = (pattern.lanes.iter().min(), pattern.lanes.iter().max()) else {
         return false;
@@ -38,7 +39,8 @@ pub(crate) fn is_same(cmp: Cmp, pattern: &Affine, other: Other) -> bool {
     }
 }
 
-/// Whether lanes that add up to `most` are either all below a limit so far behind a multiple, or none is.
+/// Whether all lanes are on one side of a limit that is `rest` above a multiple of the alignment; `most` is
+/// the greatest constant of a lane.
 fn parts_none(rest: u64, most: i32) -> bool {
     rest == 0 || rest > i64::from(most) as u64
 }

@@ -27,7 +27,7 @@ struct Classifier<'a, M: Effects> {
     aligns: Vec<u8>,
     /// The range of each value.
     bounds: Vec<Option<Bound>>,
-    /// The values that a register may have where the function is entered at a block.
+    /// The values that a register may have when the function is entered at a block.
     resumed: HashMap<(u32, Reg), Vec<Option<Value>>>,
 }
 
@@ -55,8 +55,8 @@ pub(crate) fn classify(
         all.shapes[zero.0 as usize] = Shape::Uniform(Some(0));
     }
     all.settle(func);
-    // Values that depend only on each other, in code that is not reached, never get a shape; other sources
-    // then count as varying.
+    // Unreachable code may contain values that depend only on each other, which never get a shape; then the
+    // other sources count as varying.
     let mut unknown = false;
     for (name, class) in all.shapes.iter_mut().enumerate() {
         if *class == Shape::Bottom && !func.undef.contains(&Value(name as u32)) {
@@ -69,7 +69,7 @@ pub(crate) fn classify(
     func.shapes = all.shapes;
 }
 
-/// The values that stops before a block leave in each register. `None`: one that is not known.
+/// The values that each register may have after an exit that stops before a block. `None`: an unknown value.
 fn resumed(func: &Func, function: &Function) -> HashMap<(u32, Reg), Vec<Option<Value>>> {
     let mut resumed: HashMap<(u32, Reg), Vec<Option<Value>>> = HashMap::new();
     for node in &func.nodes {
@@ -179,7 +179,7 @@ impl<M: Effects> Classifier<'_, M> {
         }
     }
 
-    /// The shapes of the sources, with the trailing zeros of uniform ones.
+    /// The shapes of the sources, with the known trailing zeros of uniform ones.
     fn raised(&self, inst: &Inst, op: &crate::wir::Op, mut sources: Vec<Shape>) -> Vec<Shape> {
         for (operand, class) in operands(inst, op).into_iter().zip(&mut sources) {
             if let (Operand::Value(name), Shape::Uniform(None)) = (operand, &*class) {
@@ -225,7 +225,7 @@ impl<M: Effects> Classifier<'_, M> {
                 self.set(op.defs[0], class)
             }
             OpKind::Load(reg) => {
-                // The block that loads belongs to the PTX block that is entered.
+                // A block that loads registers belongs to the PTX block that is entered.
                 let mut class = Shape::Bottom;
                 match self.resumed.get(&(block, *reg)) {
                     None => class = Shape::Varying,
@@ -235,7 +235,7 @@ impl<M: Effects> Classifier<'_, M> {
                                 Some(name) => self.class(*name).clone(),
                                 None => Shape::Varying,
                             };
-                            // A constant is not tested at entry.
+                            // The entry does not test constants, so a constant may not be assumed.
                             let next = match next {
                                 Shape::Uniform(_) => Shape::Uniform(None),
                                 other => other,
@@ -331,8 +331,8 @@ impl<M: Effects> Classifier<'_, M> {
             }
             Sreg::Tid if axis > 2 => Shape::Uniform(Some(0)),
             Sreg::Tid => {
-                // The thread index of a lane in each dimension, if it is the same sum in every warp (or in
-                // every chunk).
+                // The thread indices of a lane in each dimension, if they are the same sum in every warp (or
+                // in every chunk).
                 let threads = nx * ny * nz;
                 let tid = |t: u32| [t % nx, t / nx % ny, t / nx / ny][usize::from(axis)] as i32;
                 for (by_chunk, step) in [(false, self.lanes), (true, self.chunk)] {
@@ -460,21 +460,21 @@ impl<M: Effects> Classifier<'_, M> {
         }
     }
 
-    /// A value with a scalar for each chunk.
+    /// The shape of a value with a scalar for each chunk.
     fn by_chunk(&self) -> Shape {
         let lanes = none(self.lanes);
         Shape::Affine(Box::new(Affine { by_chunk: true, align: 0, lanes, rows: Box::default() }))
     }
 
-    /// The affine result of an instruction on affine values; `None`: the result is not affine.
+    /// The affine shape of an instruction's result on affine operands; `None`: the result is not affine.
     fn affine(&self, inst: &Inst, op: &crate::wir::Op, sources: &[Shape]) -> Option<Affine> {
         let expr = Expr::of(inst)?;
         let bits = expr.ty.bits().min(expr.result_bits());
         if bits >= 32 {
             return self.affine_of_words(expr, inst, op, sources);
         }
-        // Values narrower than 32 bits may wrap around within a warp, which an affine value cannot express.
-        // So none may.
+        // An affine shape cannot express that a value narrower than 32 bits wraps around within a warp, so no
+        // lane may wrap around.
         let fits =
             |name: &Value| self.bounds[name.0 as usize].is_some_and(|bound| bound.high < 1 << (bits - 1));
         let strides = |class: &Shape| matches!(class, Shape::Affine(pattern) if !pattern.rows.is_empty());
@@ -486,7 +486,7 @@ impl<M: Effects> Classifier<'_, M> {
         self.affine_of_words(expr, inst, op, sources).filter(|pattern| pattern.rows.is_empty())
     }
 
-    /// The same for 32-bit values, and for narrower ones where no lane wraps around.
+    /// The affine shape for 32-bit values, and for narrower ones if no lane wraps around.
     fn affine_of_words(
         &self,
         expr: Expr,
@@ -551,7 +551,7 @@ impl<M: Effects> Classifier<'_, M> {
                 if !p.disjoint() {
                     return None;
                 }
-                // The scalar keeps the bits that it shares with no lane's constant.
+                // The scalar keeps the bits that no lane's constant overlaps.
                 let low = (bits & ((1u64 << p.align.min(30)) - 1)) as i64;
                 p.map(p.align.min(bits.trailing_zeros().min(63) as u8), |lane| (lane ^ low) - low)
             }
@@ -582,7 +582,7 @@ impl<M: Effects> Classifier<'_, M> {
     fn product(&self, a: &Shape, b: &Shape, expr: Expr) -> Option<Affine> {
         let by = |p: Affine, k: u64| {
             let k = expr.number(k);
-            // A number that is negative when signed is far away as a wider unsigned one.
+            // A negative constant is a large number when it is widened as unsigned.
             let far = expr.widens().is_some() && !expr.ty.is_signed() && k >> (expr.ty.bits() - 1) != 0;
             if k.unsigned_abs() >= LIMIT as u64 || far {
                 return None;
