@@ -1,7 +1,7 @@
 //! The approximate instructions (PTX ISA §9.7.3).
 //!
-//! Invariant: the algorithms of the meanings, operation by operation. Each is an IEEE operation, a fused multiply-add or integer
-//! arithmetic, so the bits are the same.
+//! Invariant: each lowering is the algorithm of the interpreter's meaning, operation by operation. Each
+//! operation is an IEEE operation, a fused multiply-add or integer arithmetic, so the bits are the same.
 
 use ptx::isa::{Op, Ty, Word};
 
@@ -19,14 +19,14 @@ fn single(
     }
     let ftz = q.ftz()?;
     let lowering = q.map(&[Ty::F32], Ty::F32, move |l, v| {
-        // The algorithms multiply by constants, of which LLVM may leave one out with its flush.
+        // The algorithms multiply by constants. LLVM may remove such a multiplication, and its flush with it.
         let flush = |v| if ftz == Ftz::None { v } else { l.flushed(v) };
         flush(f(l, flush(v[0])))
     })?;
     Some(Lowering { number_srcs: 1, loose_nan: true, ..lowering })
 }
 
-/// `.approx.ftz.f64`: the upper word of the operand, and the upper word of the result.
+/// `.approx.ftz.f64`: uses the upper word of the operand, and defines the upper word of the result.
 fn gross(q: &Query<'_>, root: bool) -> Option<Lowering> {
     if !q.has(Word::Ftz) {
         return None;
@@ -77,7 +77,7 @@ pub(super) fn lg2(q: &Query<'_>) -> Option<Lowering> {
     single(q, |l, a| l.logarithm(a))
 }
 
-/// A sine so many quarters of a circle ahead.
+/// A sine with its phase advanced by `ahead` quarters of a circle.
 fn circular(q: &Query<'_>, ahead: u64) -> Option<Lowering> {
     let lowering = single(q, move |l, a| l.circle(a, ahead))?;
     Some(Lowering { branches: true, ..lowering })
@@ -91,9 +91,10 @@ pub(super) fn cos(q: &Query<'_>) -> Option<Lowering> {
     circular(q, 1)
 }
 
-/// 1.5 * 2^23: adding it rounds to an integer, which the low bits then hold.
+/// 1.5 * 2^23: adding it rounds to an integer, which is then in the low bits.
 const SHIFT: u64 = 0x4b40_0000;
-/// Coefficients of 2^f, of the logarithm, of sine and cosine, and constants of their reductions: as in `ptx-sem`.
+/// Coefficients of 2^f, of the logarithm, of sine and cosine, and constants of their range reductions: as in
+/// `ptx-sem`.
 const P: [u64; 6] = [0x3f31_7218, 0x3e75_fdec, 0x3d63_57bc, 0x3c1d_9858, 0x3aaf_8533, 0x391f_c836];
 const INVERSE_LN2: [u64; 2] = [0x3fb8_aa3b, 0x32a5_7060];
 const Q: [u64; 9] = [
@@ -131,7 +132,7 @@ impl Lower<'_, '_> {
         self.b.intrinsic("llvm.fabs", &[number.ty()], &[number])
     }
 
-    /// c[0] + x (c[1] + x (c[2] + ...)).
+    /// Horner's rule: c[0] + x (c[1] + x (c[2] + ...)).
     fn horner(&self, coefficients: &[u64], x: Value) -> Value {
         let k = |bits: &u64| self.constant(x, *bits);
         let (last, rest) = coefficients.split_last().unwrap_or((&0, &[]));
@@ -139,7 +140,7 @@ impl Lower<'_, '_> {
     }
 
     fn reciprocal_root(&self, a: Value) -> Value {
-        // The root of a zero keeps its sign, and that of what is below is a NaN.
+        // The root of a zero keeps its sign, and the root of a negative number is a NaN.
         let root = self.b.intrinsic("llvm.sqrt", &[a.ty()], &[a]);
         self.b.fdiv(self.one(a), root)
     }
@@ -188,7 +189,7 @@ impl Lower<'_, '_> {
         b.select(b.fcmp(FloatPred::Ogt, a, b.zero(a.ty())), positive, below)
     }
 
-    /// The sine, or `quarters` of a turn later the cosine.
+    /// The sine with its phase advanced by `quarters` of a circle: one quarter gives the cosine.
     fn circle(&self, a: Value, quarters: u64) -> Value {
         let b = self.b;
         let int = self.int(32);
@@ -217,7 +218,7 @@ impl Lower<'_, '_> {
         b.select(small, a, result)
     }
 
-    /// By the quadrant: sin r, cos r, -sin r, -cos r.
+    /// Selected by the quadrant: sin r, cos r, -sin r, -cos r.
     fn turned(&self, r: Value, quadrant: Value) -> Value {
         let b = self.b;
         let int = quadrant.ty();
@@ -231,7 +232,8 @@ impl Lower<'_, '_> {
         b.bitcast(b.xor(size, sign), r.ty())
     }
 
-    /// a - k pi/2 and k for large finite a (Payne and Hanek): the mantissa times 96 bits of 2/pi from where they count.
+    /// a - k pi/2 and k for large finite a (Payne and Hanek): the mantissa times the 96 significant bits of
+    /// 2/pi.
     fn reduced_by_integers(&self, a: Value) -> (Value, Value) {
         let b = self.b;
         let (int, wide) = (self.int(32), self.int(64));
@@ -240,7 +242,7 @@ impl Lower<'_, '_> {
         let bits = b.bitcast(a, int);
         let mantissa = b.or(b.and(bits, i(0x7f_ffff)), i(0x80_0000));
         let exponent = b.and(b.lshr(bits, i(23)), i(0xff));
-        // For operands that are not large this is anything, and not used.
+        // For operands that are not large this is any number, and it is not used.
         let first = b.sub(exponent, i(120));
         let (index, by) = (b.lshr(first, i(5)), b.and(first, i(31)));
         let word = |offset: usize| {
@@ -255,7 +257,7 @@ impl Lower<'_, '_> {
         let low = b.mul(m, b.zext(shifted(2), wide));
         let middle = b.add(b.mul(m, b.zext(shifted(1), wide)), b.lshr(low, w(32)));
         let high = b.add(b.mul(m, b.zext(shifted(0), wide)), b.lshr(middle, w(32)));
-        // Two bits before the point, then 94 after it.
+        // Two bits before the binary point, then 94 bits after it.
         let top = b.trunc(high, int);
         let quadrant = b.lshr(b.add(top, i(1 << 29)), i(30));
         let upper = b.or(b.shl(high, w(32)), b.and(middle, w(0xffff_ffff)));

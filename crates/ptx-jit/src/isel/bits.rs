@@ -40,7 +40,7 @@ pub(super) fn bfind(q: &Query<'_>) -> Option<Lowering> {
             let none = b.icmp(IntPred::Eq, value, b.zero(value.ty()));
             b.select(none, b.ones(zeros.ty()), zeros)
         } else {
-            // Of zero all bits are leading zeros, which makes it -1.
+            // All bits of zero are leading zeros, which makes the result -1.
             b.sub(l.constant(zeros, u64::from(ty.bits() - 1)), zeros)
         }
     })
@@ -60,7 +60,8 @@ pub(super) fn bfe(q: &Query<'_>) -> Option<Lowering> {
         let short = b.icmp(IntPred::Ult, len, l.constant(len, width));
         if is_signed(ty) {
             let field = l.ashr_clamped(v[0], pos);
-            // Shifted up by width - len and down again: for len = 0 both shifts are too far, and the field is empty.
+            // The field is shifted up by width - len and down again: for len = 0 both shifts are too large,
+            // and the field is empty.
             let empty = b.icmp(IntPred::Eq, len, b.zero(len.ty()));
             let by = b.and(b.neg(len), l.constant(len, width - 1));
             let extended = b.ashr(b.shl(field, by), by);
@@ -84,7 +85,7 @@ pub(super) fn bfi(q: &Query<'_>) -> Option<Lowering> {
     })
 }
 
-/// A bitwise operation, of predicates too.
+/// A bitwise operation, also on predicates.
 pub(super) fn logic(q: &Query<'_>, f: fn(&Builder<'_>, Value, Value) -> Value) -> Option<Lowering> {
     let ty = q.ty().filter(|ty| is_bits(*ty))?;
     q.map(&[ty, ty], ty, move |l, v| f(l.b, v[0], v[1]))
@@ -182,14 +183,15 @@ pub(super) fn prmt(q: &Query<'_>) -> Option<Lowering> {
 }
 
 impl Lower<'_, '_> {
-    /// Leading zero bits, as 32 bits.
+    /// The number of leading zero bits, as a 32-bit value.
     fn leading_zeros(&self, value: Value) -> Value {
         let zero_is_defined = self.b.const_int(self.b.int(1), 0);
         let zeros = self.b.intrinsic("llvm.ctlz", &[value.ty()], &[value, zero_is_defined]);
         self.resized(zeros, self.int(32))
     }
 
-    /// A position or length, as wide as the value it is for: its low byte for words, all of it for double words.
+    /// A position or length, resized to the value that it is for: its low byte for words, all of it for
+    /// double words.
     fn place(&self, position: Value, like: Value) -> Value {
         if like.ty().element_bits() == 64 {
             return self.resized(position, like.ty());
@@ -198,50 +200,52 @@ impl Lower<'_, '_> {
         self.resized(byte, like.ty())
     }
 
-    /// `len` one bits from the lowest; all from the width on.
+    /// `len` one bits from bit 0 on; all ones if `len` is at least the width.
     fn low_ones(&self, len: Value) -> Value {
         let b = self.b;
         let ones = b.ones(len.ty());
         b.not(self.shl_clamped(ones, len))
     }
 
-    /// A shift of a value by an amount of 32 bits.
+    /// A shift of a value by a 32-bit amount.
     fn shift(&self, value: Value, by: Value, f: impl Fn(&Self, Value, Value) -> Value) -> Value {
         let bits = value.ty().element_bits();
         if bits >= 32 {
             return f(self, value, self.resized(by, value.ty()));
         }
-        // Amounts of 16-bit values that do not fit are more than the width, like the greatest that fits.
+        // An amount that does not fit into 16 bits exceeds the width, as does the greatest one that fits.
         let most = self.constant(by, 0xffff);
         let by = self.b.intrinsic("llvm.umin", &[by.ty()], &[by, most]);
         f(self, value, self.b.trunc(by, value.ty()))
     }
 
-    /// Shift left; zero from the width on. Both of one type.
+    /// Shift left; zero if the amount is at least the width. Both have one type.
     pub(super) fn shl_clamped(&self, value: Value, by: Value) -> Value {
         self.clamped(by, self.b.shl(value, by))
     }
 
-    /// Shift right, unsigned; zero from the width on. Both of one type.
+    /// Unsigned shift right; zero if the amount is at least the width. Both have one type.
     pub(super) fn lshr_clamped(&self, value: Value, by: Value) -> Value {
         self.clamped(by, self.b.lshr(value, by))
     }
 
-    /// Shift right, signed; the sign from the width on. Both of one type.
+    /// Signed shift right; the sign if the amount is at least the width. Both have one type.
     pub(super) fn ashr_clamped(&self, value: Value, by: Value) -> Value {
         let most = self.constant(by, u64::from(value.ty().element_bits() - 1));
         let by = self.b.intrinsic("llvm.umin", &[by.ty()], &[by, most]);
         self.b.ashr(value, by)
     }
 
-    /// `shifted`, which is not defined from the width on, or zero there. A choice takes nothing from the side not chosen.
+    /// `shifted`, or zero if the amount is at least the width, where the shift is poison. A select ignores
+    /// the side that is not selected, also if it is poison.
     fn clamped(&self, by: Value, shifted: Value) -> Value {
         let width = self.constant(by, u64::from(by.ty().element_bits()));
         let inside = self.b.icmp(IntPred::Ult, by, width);
         self.b.select(inside, shifted, self.b.zero(shifted.ty()))
     }
 
-    /// A Boolean function of three (or fewer) words given by its table of `rows` bits, the first word choosing between halves.
+    /// A Boolean function of up to three words, given by its truth table of `rows` bits. The first word
+    /// selects between the halves of the table.
     fn by_table(&self, table: u32, rows: u32, words: &[Value]) -> Value {
         let b = self.b;
         let ty = words.first().map_or(self.int(32), |word| word.ty());
@@ -310,7 +314,8 @@ impl Lower<'_, '_> {
         b.and(b.lshr(pair, by), self.constant(pair, 0xff))
     }
 
-    /// Which bytes of the pair a selector picks, and whether only their sign is replicated.
+    /// For each result byte, the byte of the pair that the selector picks, and whether only its sign is
+    /// replicated.
     fn byte_indices(&self, mode: PrmtMode, selector: Value) -> [(Value, Option<Value>); 4] {
         let b = self.b;
         let k = |bits| self.constant(selector, bits);

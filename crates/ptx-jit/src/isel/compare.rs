@@ -7,7 +7,7 @@ use super::query::{Ftz, Query};
 use super::{Lower, Lowering, Operand, is_signed};
 use crate::llvm::{FloatPred, IntPred, Value};
 
-/// How two values of a type are compared: chosen before anything is emitted.
+/// How two values of a type are compared; chosen before any code is emitted.
 #[derive(Clone, Copy)]
 enum Relation {
     Int(IntPred),
@@ -57,7 +57,7 @@ fn float_pred(cmp: Cmp) -> Option<FloatPred> {
 fn relation(q: &Query<'_>, ty: Ty) -> Option<Relation> {
     let cmp = q.cmp()?;
     if matches!(ty, Ty::F16 | Ty::F16x2) {
-        // Halves are compared as singles, where all of them are normal.
+        // Halves are compared as singles: every subnormal half is a normal single.
         let ftz = if q.has(Word::Ftz) { Ftz::Explicit } else { Ftz::None };
         q.half_conversions()?;
         return Some(Relation::Half(float_pred(cmp)?, ftz));
@@ -74,7 +74,7 @@ fn relation(q: &Query<'_>, ty: Ty) -> Option<Relation> {
         return Some(Relation::Float(float_pred(cmp)?, Ftz::None));
     }
     let integer = matches!(ty.bits(), 16 | 32 | 64) && !ty.is_float();
-    // The unsigned names mean the relation of the type; the checker lets them only stand with unsigned types.
+    // The unsigned names mean the relation of the type; the checker allows them with unsigned types only.
     if !integer {
         return None;
     }
@@ -103,7 +103,7 @@ impl Relation {
     }
 }
 
-/// The predicate that the truth is combined with: source 2, if there is a `.BoolOp`.
+/// The predicate that the result is combined with: source 2, if there is a `.BoolOp`.
 #[derive(Clone)]
 struct Combine(Option<(BoolOp, Src)>);
 
@@ -126,7 +126,7 @@ impl Combine {
     }
 }
 
-/// A lowering that compares sources 0 and 1 and does something with the truth of each element.
+/// A lowering that compares sources 0 and 1 and processes the result of each element.
 fn comparing(
     q: &Query<'_>,
     ty: Ty,
@@ -201,7 +201,7 @@ fn set_value(
         [low, high] => b.or(word(*low, one), word(*high, one << 16)),
         _ => word(truths[0], one),
     };
-    // The bits are complete; a wider register is extended by the sign of an integer type.
+    // A wider register is sign-extended if the type is a signed integer.
     l.write(b.bitcast(value, l.raw(dtype)), dtype, dst)
 }
 
@@ -212,7 +212,7 @@ pub(super) fn selp(q: &Query<'_>) -> Option<Lowering> {
     Some(Lowering { copied_srcs: 0b11, ..lowering })
 }
 
-/// Bits of the width of a type: how values that are only moved are read.
+/// The untyped bits of the width of a type: values that are only moved are read as these.
 pub(super) fn untyped(ty: Ty) -> Option<Ty> {
     Some(match ty.bits() {
         1 => Ty::Pred,

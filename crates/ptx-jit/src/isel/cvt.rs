@@ -1,7 +1,7 @@
 //! Conversion (PTX ISA §9.7.8.14).
 //!
-//! Invariant: conversions to integers are clamped to the range of the type, and NaN becomes zero, before an instruction sees a value
-//! that it does not define.
+//! Invariant: before a conversion to integers, values are clamped to the range of the type, and NaN becomes
+//! zero, since the processor's instruction does not define these cases.
 
 use ptx::isa::{Rnd, Slot, Ty, Word};
 
@@ -43,7 +43,7 @@ fn int_to_int(q: &Query<'_>, d: Ty, a: Ty) -> Option<Lowering> {
     })
 }
 
-/// An integer of type `a` within the range of `d`.
+/// An integer of type `a`, clamped to the range of `d`.
 fn clamped(l: &Lower<'_, '_>, value: Value, a: Ty, d: Ty) -> Value {
     let ((from_least, from_most), (to_least, to_most)) = (range(a), range(d));
     let (min, max) = if is_signed(a) { ("llvm.smin", "llvm.smax") } else { ("llvm.umin", "llvm.umax") };
@@ -58,7 +58,7 @@ fn clamped(l: &Lower<'_, '_>, value: Value, a: Ty, d: Ty) -> Value {
 }
 
 fn int_to_float(q: &Query<'_>, d: Ty, a: Ty) -> Option<Lowering> {
-    // No integer is subnormal; `.ftz` has nothing to do.
+    // No integer is subnormal, so `.ftz` has no effect.
     q.has(Word::Ftz);
     let sat = q.has(Word::Sat);
     let digits = match d {
@@ -76,7 +76,8 @@ fn int_to_float(q: &Query<'_>, d: Ty, a: Ty) -> Option<Lowering> {
     };
     if d == Ty::F16 {
         q.half_conversions()?;
-        // An integer that is no single is over the range of halves, and so is the single next to it.
+        // An integer that is not exactly a single is beyond the range of halves, and so is the single nearest
+        // to it.
         return q.map(&[a], d, move |l, v| {
             let half = l.half_of_single(l.number_of(v[0], l.f32(), is_signed(a)));
             if sat { l.saturated_half(half) } else { half }
@@ -92,7 +93,8 @@ fn int_to_float(q: &Query<'_>, d: Ty, a: Ty) -> Option<Lowering> {
     })
 }
 
-/// An integer as a number with a directed rounding. It has 32 bits to `.f32`, or 64.
+/// An integer as a floating-point number, with a directed rounding. It has 32 bits if the result is `.f32`,
+/// or 64.
 fn rounded_number(l: &Lower<'_, '_>, value: Value, a: Ty, d: Ty, code: u32) -> Value {
     let prefix = if is_signed(a) { "llvm.x86.avx512.sitofp.round" } else { "llvm.x86.avx512.uitofp.round" };
     let single = d == Ty::F32;
@@ -100,14 +102,14 @@ fn rounded_number(l: &Lower<'_, '_>, value: Value, a: Ty, d: Ty, code: u32) -> V
     let wide = a.bits() == 64;
     let chunk = if wide { 8 } else { 16 };
     let element: fn(&Builder<'_>) -> Type = if single { |b| b.f32() } else { |b| b.f64() };
-    // These intrinsics are overloaded, so their types are said.
+    // These intrinsics are overloaded, so their types are given.
     let from = b.vec(b.int(if wide { 64 } else { 32 }), chunk);
     let to = b.vec(element(b), chunk);
     l.embedded_as(prefix, &[to, from], code, chunk, element, &[value])
 }
 
 fn float_to_int(q: &Query<'_>, d: Ty, a: Ty) -> Option<Lowering> {
-    // Every conversion to an integer is clamped anyway.
+    // Every conversion to an integer is clamped, so `.sat` has no effect.
     q.has(Word::Sat);
     let rnd = q.integral()??;
     let ftz = match a {
@@ -163,7 +165,7 @@ fn float_to_float(q: &Query<'_>, d: Ty, a: Ty) -> Option<Lowering> {
         }
         (Ty::F16, Ty::F32) => {
             q.half_conversions()?;
-            // No half is a subnormal single.
+            // No half is a subnormal single, so `.ftz` has no effect.
             q.has(Word::Ftz);
             let sat = q.has(Word::Sat);
             let lowering = q.map(&[a], d, move |l, v| {
@@ -175,7 +177,7 @@ fn float_to_float(q: &Query<'_>, d: Ty, a: Ty) -> Option<Lowering> {
         (Ty::F32, Ty::F16) => {
             q.half_conversions()?;
             let (round, sat, relu) = (q.rounding()?, q.has(Word::Sat), q.has(Word::Relu));
-            // A subnormal single is zero as a half, flushed or not.
+            // A subnormal single becomes zero as a half, flushed or not.
             q.has(Word::Ftz);
             if round != Round::Nearest {
                 return None;
@@ -191,7 +193,7 @@ fn float_to_float(q: &Query<'_>, d: Ty, a: Ty) -> Option<Lowering> {
         (Ty::F32, Ty::F64) => {
             let (ftz, sat) = (q.ftz()?, q.has(Word::Sat));
             q.map(&[a], d, move |l, v| {
-                // The bits of a NaN pass, so the source is no mere number.
+                // The bits of a NaN are kept, so the source is not only read as a number.
                 let number = l.b.fpext(ftz.apply(l, v[0]), l.f64());
                 if sat { l.saturated(number) } else { number }
             })
@@ -199,7 +201,7 @@ fn float_to_float(q: &Query<'_>, d: Ty, a: Ty) -> Option<Lowering> {
         (Ty::F64, Ty::F32) => {
             let (round, sat, ftz) = (q.rounding()?, q.has(Word::Sat), q.ftz()?);
             if ftz == Ftz::ByMachine {
-                // The result could be flushed before it is rounded.
+                // The result could be flushed before it is rounded, so there is no lowering.
                 return None;
             }
             let lowering = q.map(&[a], d, move |l, v| {
@@ -227,7 +229,8 @@ fn float_to_float(q: &Query<'_>, d: Ty, a: Ty) -> Option<Lowering> {
     }
 }
 
-/// One number or two of single precision to bfloat16, or two to half precision: rounded to nearest, the first of two in the high half.
+/// One or two single precision numbers to bfloat16, or two to half precision, rounded to nearest. The first
+/// of two is in the high half.
 fn to_sixteen_bits(q: &Query<'_>, d: Ty) -> Option<Lowering> {
     let brain = d != Ty::F16x2;
     q.sixteen_bits(brain)?;
@@ -292,7 +295,7 @@ fn rounded_single(l: &Lower<'_, '_>, number: Value, code: u32) -> Value {
 }
 
 impl Lower<'_, '_> {
-    /// An integer with that many bits: cut, or extended by its own sign.
+    /// An integer resized to that many bits: truncated, or extended according to its own sign.
     fn extended(&self, value: Value, bits: u32, signed: bool) -> Value {
         let to = self.int(bits);
         match value.ty().element_bits().cmp(&bits) {
@@ -302,12 +305,12 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// An integer as a number, rounded to nearest.
+    /// An integer as a floating-point number, rounded to nearest.
     fn number_of(&self, value: Value, float: Type, signed: bool) -> Value {
         if signed { self.b.sitofp(value, float) } else { self.b.uitofp(value, float) }
     }
 
-    /// A number cut to an integer of a type, clamped to its range; NaN is zero.
+    /// A number truncated to an integer of a type, clamped to its range; NaN is zero.
     fn integer_of(&self, number: Value, d: Ty) -> Value {
         let b = self.b;
         let ty = number.ty();
@@ -318,12 +321,13 @@ impl Lower<'_, '_> {
             b.const_splat(ty, bits)
         };
         let (least, most) = range(d);
-        // The greatest integer of the type, or if that is no number of this precision, the greatest number below.
+        // The greatest integer of the type; or, if this precision cannot represent it, the greatest
+        // representable number below it.
         let cut = (most.ilog2() + 1).saturating_sub(digits);
         let top = most >> cut << cut;
         let below = b.select(b.fcmp(FloatPred::Olt, number, constant(top)), number, constant(top));
         let inside = b.select(b.fcmp(FloatPred::Ogt, below, constant(least)), below, constant(least));
-        // Narrow types go through 32 bits, for which there are instructions.
+        // Narrow types are converted through 32 bits, for which there are instructions.
         let wide = self.int(if d.bits() == 64 { 64 } else { 32 });
         let signed = is_signed(d) || d.bits() < 32;
         let integer = if signed { b.fptosi(inside, wide) } else { b.fptoui(inside, wide) };

@@ -1,24 +1,27 @@
-//! Quotients and remainders of integers in vectors, which have no such instruction (PTX ISA §9.7.1.7, §9.7.1.8).
+//! Quotients and remainders of integers in vectors, for which processors have no instruction (PTX ISA
+//! §9.7.1.7, §9.7.1.8).
 //!
-//! What is divided by is often the same for all lanes (a width, a count of a loop): then one reciprocal, made once, serves all. Otherwise
-//! floating point divides. Quotients of 64 bits are no floating-point numbers, so there the dividend is divided twice: what the first
-//! quotient leaves is small enough for the second to be wrong by one at most.
+//! The divisor is often the same for all lanes (a width, a trip count): then one reciprocal is computed once
+//! for all lanes. Otherwise the division uses floating point. A 64-bit quotient does not fit into a
+//! floating-point number, so the dividend is divided twice: the remainder of the first division is so small
+//! that the second quotient is wrong by one at most.
 //!
-//! Invariant: the bits are those of the interpreter's step for every dividend and divisor, and no conversion is out of range, whatever lanes
-//! that are off hold.
+//! Invariant: the bits are those of the interpreter's step for every dividend and divisor, and no conversion
+//! is out of range, also for the arbitrary values of inactive lanes.
 
 use super::Lower;
 use crate::llvm::{IntPred, Value};
 use crate::target::Level;
 
 impl Lower<'_, '_> {
-    /// Quotient and remainder as PTX has them here: by zero all ones and the dividend; the least number by -1 wraps.
+    /// Quotient and remainder as PTX defines them here: division by zero gives all ones and the dividend; the
+    /// least number divided by -1 wraps.
     pub(super) fn quotient_remainder(&self, x: Value, y: Value, signed: bool) -> (Value, Value) {
         let bits = x.ty().element_bits();
         let vector = self.lanes > 1 && !y.is_constant();
         match y.splatted() {
             Some(same) if vector && bits <= 32 => self.divide_by_same(x, y, same, signed),
-            // Others have no conversions of vectors to 64 bits.
+            // Other levels have no vector conversions to 64 bits.
             _ if vector && bits == 64 && self.env.target.level() == Level::Avx512 => {
                 self.divide_twice(x, y, signed)
             }
@@ -26,7 +29,7 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// With zero and, if signed, -1 set apart.
+    /// The division with separate results for the divisors zero and, if signed, -1.
     fn divide_apart(&self, x: Value, y: Value, signed: bool) -> (Value, Value) {
         let b = self.b;
         let (zero, one) = (b.zero(y.ty()), self.constant(y, 1));
@@ -37,7 +40,7 @@ impl Lower<'_, '_> {
         let (quotient, remainder) = self.divide(x, divisor, signed);
         let quotient = if signed { b.select(by_minus_one, b.neg(x), quotient) } else { quotient };
         let quotient = b.select(by_zero, b.ones(x.ty()), quotient);
-        // By -1 the remainder is that by 1: zero.
+        // The remainder of a division by -1 is that of a division by 1: zero.
         (quotient, b.select(by_zero, x, remainder))
     }
 
@@ -50,8 +53,9 @@ impl Lower<'_, '_> {
         if !by_float {
             return if signed { (b.sdiv(x, y), b.srem(x, y)) } else { (b.udiv(x, y), b.urem(x, y)) };
         }
-        // A quotient that is no integer is at least 1/y below the next one, which is more than the rounding error of double (for
-        // 16 bits, single) precision: cutting the rounded quotient is exact.
+        // If the exact quotient is not an integer, it is at least 1/y below the next integer, which is more
+        // than the rounding error of double (for 16 bits, single) precision. So truncating the rounded
+        // quotient is exact.
         let float = b.like(x.ty(), if bits == 16 { b.f32() } else { b.f64() });
         let word = self.int(32);
         let number = |v| if signed { b.sitofp(v, float) } else { b.uitofp(v, float) };
@@ -62,9 +66,9 @@ impl Lower<'_, '_> {
         (quotient, remainder)
     }
 
-    /// Division of up to 32 bits by the number `same` in all lanes, of which `y` is the vector: by multiplying with its reciprocal, rounded up
-    /// to one bit more than a lane has, of which the first is always set (Granlund and Montgomery, "Division by Invariant Integers using
-    /// Multiplication", figure 4.1).
+    /// Division of at most 32 bits by the number `same` in all lanes, whose vector is `y`: multiplies with
+    /// its reciprocal, rounded up to one bit more than a lane has; the first of these bits is always set
+    /// (Granlund and Montgomery, "Division by Invariant Integers using Multiplication", figure 4.1).
     fn divide_by_same(&self, x: Value, y: Value, same: Value, signed: bool) -> (Value, Value) {
         let b = self.b;
         let (ty, bits) = (same.ty(), x.ty().element_bits());
@@ -80,7 +84,8 @@ impl Lower<'_, '_> {
         let power = b.shl(b.const_int(wide, 1), extended(exponent));
         let above = b.shl(b.sub(power, extended(divisor)), b.const_int(wide, bits.into()));
         let reciprocal = b.add(b.trunc(b.udiv(above, extended(divisor)), ty), number(1));
-        // The sum of the product's high half and the dividend may be one bit too long: one of the shifts comes before it.
+        // The sum of the product's high half and the dividend may have one bit too many, so one of the shifts
+        // precedes the addition.
         let first = b.intrinsic("llvm.umin", &[ty], &[exponent, number(1)]);
         let second = b.sub(exponent, first);
         let everywhere = |v: Value| b.splat(v, self.lanes);
@@ -90,7 +95,7 @@ impl Lower<'_, '_> {
         let quotient = b.lshr(b.add(high, half), everywhere(second));
         let quotient = if signed { self.negated(quotient, b.xor(x, y)) } else { quotient };
         let quotient = b.or(quotient, everywhere(b.sext(by_zero, ty)));
-        // Of a product with zero all is left.
+        // After a multiplication with zero the whole dividend remains.
         (quotient, b.sub(x, b.mul(quotient, y)))
     }
 
@@ -101,7 +106,8 @@ impl Lower<'_, '_> {
         let divisor = self.without_sign(y_same.unwrap_or(y), signed);
         let by_zero = b.icmp(IntPred::Eq, divisor, b.zero(divisor.ty()));
         let divisor = b.select(by_zero, self.constant(divisor, 1), divisor);
-        // Smaller by eight units of the last place, so that no quotient is too large, however all is rounded; nor out of range.
+        // Smaller by eight units in the last place, so that rounding makes no quotient too large or out of
+        // range.
         let float = b.like(divisor.ty(), b.f64());
         let unit = b.const_splat(float, 1f64.to_bits());
         let lessened = b.const_splat(float, (1.0 - 2f64.powi(-50)).to_bits());
@@ -109,7 +115,8 @@ impl Lower<'_, '_> {
         let everywhere = |v: Value| if y_same.is_some() { b.splat(v, self.lanes) } else { v };
         let (divisor, reciprocal) = (everywhere(divisor), everywhere(reciprocal));
         let part = |v: Value| b.fptoui(b.fmul(b.uitofp(v, self.f64()), reciprocal), x.ty());
-        // The first is too small by less than 2^16, so the second has 17 bits at most and is too small by one at most.
+        // The first quotient is too small by less than 2^16, so the second has at most 17 bits and is too
+        // small by at most one.
         let first = part(dividend);
         let left = b.sub(dividend, b.mul(first, divisor));
         let second = part(left);
@@ -126,13 +133,13 @@ impl Lower<'_, '_> {
         (b.select(by_zero, b.ones(x.ty()), quotient), b.select(by_zero, x, remainder))
     }
 
-    /// Numbers without their sign, as unsigned ones: the least has a magnitude too.
+    /// The absolute values, as unsigned numbers, which include that of the least number.
     fn without_sign(&self, v: Value, signed: bool) -> Value {
         let wraps = self.b.const_int(self.b.int(1), 0);
         if signed { self.b.intrinsic("llvm.abs", &[v.ty()], &[v, wraps]) } else { v }
     }
 
-    /// Numbers, negated where others are below zero.
+    /// Numbers, negated in the lanes where `by` is negative.
     fn negated(&self, v: Value, by: Value) -> Value {
         let b = self.b;
         let sign = b.ashr(by, self.constant(by, u64::from(by.ty().element_bits() - 1)));

@@ -1,7 +1,8 @@
 //! Single and double precision (PTX ISA §9.7.3).
 //!
-//! Invariant: `sat(ftz(f(ftz(a), ftz(b))))`. A NaN of `.f32` may be any (see [`Lowering::loose_nan`]); one of `.f64` is the first
-//! operand that is a NaN, made quiet, or else 0x7ff8000000000000.
+//! Invariant: a result is `sat(ftz(f(ftz(a), ftz(b))))`. A NaN of `.f32` may have any bits (see
+//! [`Lowering::loose_nan`]). A NaN of `.f64` is the first operand that is a NaN, made quiet, or else
+//! 0x7ff8000000000000.
 
 use ptx::isa::{Op, Slot, TestpOp, Ty, Word};
 
@@ -13,7 +14,8 @@ use crate::llvm::{Builder, FloatPred, IntPred, Value};
 /// The bit that makes a `.f64` NaN quiet.
 const QUIET: u64 = 1 << 51;
 
-/// An operation as an instruction that rounds to nearest, and as an AVX-512 intrinsic without its prefix and suffix.
+/// An operation in two forms: as an instruction that rounds to nearest, and as an AVX-512 intrinsic, named
+/// without prefix and suffix.
 struct Arithmetic {
     plain: fn(&Lower<'_, '_>, &[Value]) -> Value,
     embedded: &'static str,
@@ -23,9 +25,9 @@ const ADD: Arithmetic = Arithmetic { plain: |l, v| l.b.fadd(v[0], v[1]), embedde
 const SUB: Arithmetic = Arithmetic { plain: |l, v| l.b.fsub(v[0], v[1]), embedded: "sub" };
 const MUL: Arithmetic = Arithmetic { plain: |l, v| l.b.fmul(v[0], v[1]), embedded: "mul" };
 const DIV: Arithmetic = Arithmetic { plain: |l, v| l.quotient(v[0], v[1]), embedded: "div" };
-/// `div.full`: what it flushes it has rounded before.
+/// `div.full`: a result is rounded before it is flushed.
 const DIV_FULL: Arithmetic = Arithmetic { plain: |l, v| l.quotient(v[0], v[1]), embedded: "full div" };
-/// `div.approx`: beyond 2^126 a product with zero.
+/// `div.approx`: if the divisor is beyond 2^126, the result is a product with zero.
 const DIV_APPROX: Arithmetic =
     Arithmetic { plain: |l, v| l.near_quotient(v[0], v[1]), embedded: "approximate div" };
 const FMA: Arithmetic = Arithmetic { plain: |l, v| l.fused(v), embedded: "vfmadd" };
@@ -46,7 +48,7 @@ impl Arithmetic {
     }
 }
 
-/// An instruction with `.rnd`, and for `.f32` `.ftz` and `.sat`.
+/// An instruction with `.rnd`, and for `.f32` with `.ftz` and `.sat`.
 fn arithmetic(q: &Query<'_>, ty: Ty, operands: usize, op: &'static Arithmetic) -> Option<Lowering> {
     let round = q.rounding()?;
     let types = vec![ty; operands];
@@ -74,7 +76,7 @@ fn arithmetic(q: &Query<'_>, ty: Ty, operands: usize, op: &'static Arithmetic) -
             (_, "rcp") => l.flushed_quotient(result, l.one(result), operands[0]),
             _ => result,
         };
-        // LLVM may leave out an operation with a constant that changes no number, and with it the flush.
+        // LLVM may remove an operation with a constant that changes no number, and the flush with it.
         let constant = ftz == Ftz::ByMachine && v.iter().any(|x| x.is_constant());
         let result = if constant { l.flushed(result) } else { ftz.apply(l, result) };
         if sat { l.saturated(result) } else { result }
@@ -82,7 +84,7 @@ fn arithmetic(q: &Query<'_>, ty: Ty, operands: usize, op: &'static Arithmetic) -
     Some(Lowering { number_srcs: (1 << operands) - 1, loose_nan: !sat, ..lowering })
 }
 
-/// An instruction on two numbers of single precision in a register of 64 bits.
+/// An instruction on two single precision numbers in a 64-bit register.
 fn pairs(q: &Query<'_>, operands: usize, op: &'static Arithmetic, round: Round) -> Option<Lowering> {
     let ftz = q.ftz()?;
     q.map(&vec![Ty::F32x2; operands], Ty::F32x2, move |l, v| {
@@ -115,7 +117,8 @@ pub(super) fn mul(q: &Query<'_>, ty: Ty) -> Option<Lowering> {
 }
 
 pub(super) fn div(q: &Query<'_>, ty: Ty) -> Option<Lowering> {
-    // The approximate forms, of `.f32` alone, are correctly rounded here too, save beyond 2^126.
+    // The approximate forms, which exist for `.f32` only, are correctly rounded here too, except if the
+    // divisor is beyond 2^126.
     if ty == Ty::F32 {
         q.look(|slot, word| slot == Slot::Flag && matches!(word, Word::Approx | Word::Full));
         if q.inst.mods.has(Word::Approx) {
@@ -139,7 +142,7 @@ pub(super) fn fma(q: &Query<'_>) -> Option<Lowering> {
     if let Some(lowering) = half::fma(q, ty) {
         return Some(lowering);
     }
-    // Without an instruction double precision would need a call of the C library.
+    // Without a processor instruction, double precision would need a call of the C library.
     if ty == Ty::F64 && !q.env.target.has_fma() {
         return None;
     }
@@ -147,14 +150,14 @@ pub(super) fn fma(q: &Query<'_>) -> Option<Lowering> {
 }
 
 pub(super) fn mad(q: &Query<'_>, ty: Ty) -> Option<Lowering> {
-    // On sm_1x the product is cut.
+    // On sm_1x the product is truncated.
     if ty == Ty::F32 && q.env.sm < 20 && q.rnd().is_none() {
         return None;
     }
     if half::brain(ty).is_some() { None } else { fma(q) }
 }
 
-/// `rcp` that is rounded as the text says.
+/// `rcp` with an explicit rounding.
 pub(super) fn rcp(q: &Query<'_>) -> Option<Lowering> {
     arithmetic(q, q.ty()?, 1, &RCP)
 }
@@ -166,7 +169,7 @@ pub(super) fn sqrt(q: &Query<'_>) -> Option<Lowering> {
     arithmetic(q, q.ty()?, 1, &SQRT)
 }
 
-/// `f` on the bits of a number; of a NaN the type's NaN.
+/// `f` on the bits of a number; if the number is a NaN, the NaN of the type.
 fn on_bits(q: &Query<'_>, ty: Ty, f: fn(&Builder<'_>, Value, Value) -> Value) -> Option<Lowering> {
     match ty {
         Ty::F16 | Ty::F16x2 | Ty::Bf16 | Ty::Bf16x2 => return half::on_bits(q, ty, f),
@@ -199,7 +202,7 @@ pub(super) fn neg(q: &Query<'_>, ty: Ty) -> Option<Lowering> {
 
 pub(super) fn min_max(q: &Query<'_>, ty: Ty, min: bool) -> Option<Lowering> {
     let pred = if min { FloatPred::Olt } else { FloatPred::Ogt };
-    // The second operand is chosen of equal ones, and where the first is NaN.
+    // If both operands are equal the second one is selected, and also if the first is a NaN.
     let choose = move |l: &Lower<'_, '_>, x: Value, y: Value, first: Value| {
         let chosen = l.b.select(l.b.fcmp(pred, x, y), x, y);
         let nan = l.b.fcmp(FloatPred::Uno, y, y);
@@ -222,14 +225,14 @@ pub(super) fn min_max(q: &Query<'_>, ty: Ty, min: bool) -> Option<Lowering> {
                 let unordered = l.b.fcmp(FloatPred::Uno, x, y);
                 l.b.select(unordered, l.constant(chosen, 0x7fff_ffff), chosen)
             })?;
-            // With `.xorsign` the sign of a NaN counts.
+            // With `.xorsign` the sign of a NaN affects the result.
             let number_srcs = if xorsign { 0 } else { 0b11 };
             Some(Lowering { number_srcs, loose_nan: true, ..lowering })
         }
         Ty::F64 => {
             q.keeps_subnormals()?;
             q.map(&[ty, ty], ty, move |l, v| {
-                // Only if both are NaN is the result one.
+                // The result is a NaN only if both operands are.
                 let nan = l.b.fcmp(FloatPred::Uno, v[0], v[0]);
                 let first = l.b.select(nan, l.quiet(v[0]), v[0]);
                 choose(l, v[0], v[1], first)
@@ -258,7 +261,7 @@ pub(super) fn testp(q: &Query<'_>) -> Option<Lowering> {
             TestpOp::Infinite => is(IntPred::Eq, infinity),
             TestpOp::Number => is(IntPred::Ule, infinity),
             TestpOp::Notanumber => is(IntPred::Ugt, infinity),
-            // Zero, too, is called normal.
+            // Zero counts as normal.
             TestpOp::Normal => {
                 let inside = b.icmp(IntPred::Ult, b.sub(size, k(least)), k(infinity - least));
                 b.or(inside, is(IntPred::Eq, 0))
@@ -282,19 +285,21 @@ pub(super) fn copysign(q: &Query<'_>) -> Option<Lowering> {
 }
 
 impl Lower<'_, '_> {
-    /// One, of the type of a number.
+    /// The number one, in the type of `like`.
     pub(super) fn one(&self, like: Value) -> Value {
         let bits = if like.ty().element_bits() == 32 { u64::from(1f32.to_bits()) } else { 1f64.to_bits() };
         self.constant(like, bits)
     }
 
-    /// `a / b`. LLVM's code generator takes a quotient of two vectors that it knows to be zero for zero, if it learns that from bits (a small
-    /// integer, flushed), and then drops tests for NaN; so a fence, which costs nothing, keeps it from looking through.
+    /// `a / b`. If LLVM's code generator infers from the bits (a small integer, flushed) that both vectors
+    /// are zero, it folds the quotient to zero and drops tests for NaN. The fence, which costs nothing,
+    /// prevents this.
     fn quotient(&self, a: Value, b: Value) -> Value {
         self.b.opaque(self.b.fdiv(a, b))
     }
 
-    /// A quotient of single precision; of what is divided by a finite number beyond 2^126 the product with a zero of its sign.
+    /// A single precision quotient; if the divisor is finite and beyond 2^126, the product of the dividend
+    /// with a zero of the divisor's sign.
     fn near_quotient(&self, x: Value, y: Value) -> Value {
         let b = self.b;
         let size = self.magnitude(y);
@@ -305,7 +310,8 @@ impl Lower<'_, '_> {
         b.select(b.and(beyond, finite), b.fmul(x, zero), self.quotient(x, y))
     }
 
-    /// A quotient that was rounded, with those that were subnormal before it as zeros of their sign: they can be the least normal number.
+    /// A rounded quotient; if it was subnormal before rounding, it becomes a zero of its sign. Rounding can
+    /// make such a quotient the least normal number.
     fn flushed_quotient(&self, quotient: Value, x: Value, y: Value) -> Value {
         let b = self.b;
         let least = self.constant(quotient, 0x0080_0000);
@@ -318,7 +324,7 @@ impl Lower<'_, '_> {
         b.select(b.and(is_least, below), zero, quotient)
     }
 
-    /// `.sat`: within 0 and 1; NaN is 0. Zeros are +0.
+    /// `.sat`: clamps to the range from 0 to 1; NaN becomes 0, and zeros are +0.
     pub(super) fn saturated(&self, number: Value) -> Value {
         let b = self.b;
         let (zero, one) = (b.zero(number.ty()), self.one(number));
@@ -326,7 +332,7 @@ impl Lower<'_, '_> {
         b.select(b.fcmp(FloatPred::Olt, positive, one), positive, one)
     }
 
-    /// Single precision numbers without their signs.
+    /// The absolute values of single precision numbers.
     fn magnitude(&self, number: Value) -> Value {
         let bits = self.b.bitcast(number, self.int(32));
         self.b.bitcast(self.b.and(bits, self.constant(bits, 0x7fff_ffff)), number.ty())
@@ -340,14 +346,14 @@ impl Lower<'_, '_> {
         b.bitcast(b.or(bits, sign), number.ty())
     }
 
-    /// A double precision NaN made quiet.
+    /// A double precision number; a NaN is made quiet.
     pub(super) fn quiet(&self, number: Value) -> Value {
         let b = self.b;
         let int = b.like(number.ty(), b.int(64));
         b.bitcast(b.or(b.bitcast(number, int), b.const_int(int, QUIET)), number.ty())
     }
 
-    /// The result, or the NaN that an operation on these operands gives.
+    /// The result, or, if it is a NaN, the NaN that PTX defines for an operation on these operands.
     pub(super) fn number_or_nan_f64(&self, result: Value, operands: &[Value]) -> Value {
         let b = self.b;
         let default = b.const_splat(result.ty(), 0x7ff8_0000_0000_0000);
@@ -358,7 +364,7 @@ impl Lower<'_, '_> {
         b.select(b.fcmp(FloatPred::Uno, result, result), nan, result)
     }
 
-    /// What an atomic addition makes of two numbers given as bits.
+    /// The sum of an atomic addition, of two numbers given as bits.
     pub(crate) fn atomic_sum(&self, old: Value, more: Value, ftz: bool) -> Value {
         let b = self.b;
         let single = old.ty().element_bits() == 32;
@@ -386,14 +392,15 @@ impl Lower<'_, '_> {
         if self.env.target.has_fma() {
             return b.intrinsic("llvm.fma", &[ty], v);
         }
-        // The product of singles is exact in double precision; the sum, rounded to odd there, rounds rightly once more.
+        // The product of two singles is exact in double precision. The sum, rounded to odd in double
+        // precision, is correctly rounded when it is rounded again.
         let double = b.like(ty, b.f64());
         let [x, y, z] = [v[0], v[1], v[2]].map(|v| b.fpext(v, double));
         b.fptrunc(self.sum_to_odd(b.fmul(x, y), z), ty)
     }
 
-    /// The sum rounded to odd: where it is inexact and its last digit even, it moves by one place towards the exact sum (Boldo and
-    /// Melquiond, 2008). Nothing here may underflow.
+    /// The sum rounded to odd: if it is inexact and its last digit is even, it moves by one unit in the last
+    /// place towards the exact sum (Boldo and Melquiond, 2008). No operation here may underflow.
     pub(super) fn sum_to_odd(&self, x: Value, y: Value) -> Value {
         let b = self.b;
         let ty = x.ty();

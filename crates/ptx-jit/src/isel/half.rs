@@ -1,11 +1,12 @@
 //! Half precision and bfloat16, single and packed (PTX ISA §9.7.4).
 //!
-//! Halves are computed as singles. Sums, differences and products of halves rounded to single and then to half precision are
-//! rounded rightly (a single has more than twice the digits of a half, and two to spare; Figueroa, 1995). The sum of `fma` is rounded to
-//! odd first. A NaN result is 0x7fff.
+//! Halves are computed as singles. Sums, differences and products of halves that are rounded to single and
+//! then to half precision are correctly rounded, because a single has at least two digits more than twice the
+//! digits of a half (Figueroa, 1995). The sum of `fma` is rounded to odd first. A NaN result is 0x7fff.
 //!
-//! bfloat16 is computed as single precision as well, for the same reason, but for the sum of `fma`, whose product can lie far below the
-//! least single: it is rounded to odd in double precision and again to single precision.
+//! bfloat16 is computed in single precision as well, for the same reason. The exception is the sum of `fma`,
+//! whose product can be far below the least single: it is rounded to odd in double precision and again to
+//! single precision.
 
 use ptx::isa::{Rnd, Ty, Word};
 
@@ -13,7 +14,7 @@ use super::query::Query;
 use super::{Lower, Lowering};
 use crate::llvm::{Builder, FloatPred, Flush, IntPred, Type, Value};
 
-/// Whether a type is of 16-bit numbers, and if so whether they are bfloat16.
+/// Whether a type is bfloat16, if it is a 16-bit floating-point type.
 pub(super) fn brain(ty: Ty) -> Option<bool> {
     match ty {
         Ty::F16 | Ty::F16x2 => Some(false),
@@ -22,7 +23,7 @@ pub(super) fn brain(ty: Ty) -> Option<bool> {
     }
 }
 
-/// `.rn` arithmetic with `.ftz`, `.sat` and `.relu`, `f` computing it in single precision.
+/// `.rn` arithmetic with `.ftz`, `.sat` and `.relu`; `f` computes it in single precision.
 fn arithmetic(
     q: &Query<'_>,
     ty: Ty,
@@ -62,11 +63,11 @@ pub(super) fn fma(q: &Query<'_>, ty: Ty) -> Option<Lowering> {
             l.odd_single(l.sum_to_odd(l.b.fmul(a, b), c))
         });
     }
-    // The product is exact in single precision, and so far from its least number that nothing underflows.
+    // The product is exact in single precision, and so far above the least number that nothing underflows.
     arithmetic(q, ty, 3, |l, v| l.sum_to_odd(l.b.fmul(v[0], v[1]), v[2]))
 }
 
-/// `f` on the bits of a 16-bit number and its sign bit; of a NaN 0x7fff.
+/// `f` on the bits of a 16-bit number and its sign bit; if the number is a NaN, 0x7fff.
 pub(super) fn on_bits(q: &Query<'_>, ty: Ty, f: fn(&Builder<'_>, Value, Value) -> Value) -> Option<Lowering> {
     let (ftz, brain) = (q.has(Word::Ftz), brain(ty)?);
     q.map(&[ty], ty, move |l, v| {
@@ -90,7 +91,7 @@ pub(super) fn min_max(q: &Query<'_>, ty: Ty, min: bool) -> Option<Lowering> {
         let [x, y] = [v[0], v[1]].map(|v| flush(l.elements_of_halves(v)));
         let k = |bits| l.constant(x, bits);
         let [a, c] = if xorsign { [x, y].map(|v| b.and(v, k(0x7fff))) } else { [x, y] };
-        // Signed integers in the order of the numbers, -0 just below +0.
+        // Signed integers in the order of the numbers; -0 is just below +0.
         let key = |v| b.xor(v, b.and(b.ashr(v, k(15)), k(0x7fff)));
         let first = b.icmp(if min { IntPred::Slt } else { IntPred::Sgt }, key(a), key(c));
         let (a_nan, c_nan) = (l.is_nan(a, brain), l.is_nan(c, brain));
@@ -102,7 +103,8 @@ pub(super) fn min_max(q: &Query<'_>, ty: Ty, min: bool) -> Option<Lowering> {
 }
 
 impl Query<'_> {
-    /// Whether halves and singles can be converted: without an instruction it takes numbers that the machine must not flush.
+    /// Whether halves and singles can be converted: without an instruction, the conversion uses subnormal
+    /// numbers, which the processor must not flush.
     pub(super) fn half_conversions(&self) -> Option<()> {
         (self.env.target.has_f16c() || self.env.flush == Flush::Never).then_some(())
     }
@@ -114,7 +116,7 @@ impl Query<'_> {
 }
 
 impl Lower<'_, '_> {
-    /// Words as their halves, one after the other; halves as they are.
+    /// The halves of words, in order; halves are returned unchanged.
     fn elements_of_halves(&self, value: Value) -> Value {
         let ty = value.ty();
         if ty.element_bits() == 16 {
@@ -146,7 +148,8 @@ impl Lower<'_, '_> {
         let k = |bits| self.constant(word, bits);
         let sign = b.shl(b.and(word, k(0x8000)), k(16));
         let size = b.shl(b.and(word, k(0x7fff)), k(13));
-        // As a single it has the exponent of a half; 2^112 is the difference of the biases.
+        // As a single the number has the exponent of a half; 2^112 is the ratio that corresponds to the
+        // difference of the biases.
         let scaled = b.fmul(b.bitcast(size, single), b.const_splat(single, 0x7780_0000));
         let special = b.icmp(IntPred::Uge, size, k(0x7c00 << 13));
         let bits = b.select(special, b.or(size, k(0x7f80_0000)), b.bitcast(scaled, word.ty()));
@@ -166,7 +169,7 @@ impl Lower<'_, '_> {
         b.select(nan, b.const_int(int, 0x7fff), half)
     }
 
-    /// Rounding to half precision by integers; the bits in words.
+    /// Rounds to half precision by integer arithmetic; returns the bits in words.
     fn rounded_half(&self, number: Value) -> Value {
         let b = self.b;
         let word = self.shaped(number, b.int(32));
@@ -174,11 +177,11 @@ impl Lower<'_, '_> {
         let k = |bits| b.const_int(word, bits);
         let sign = b.and(b.lshr(bits, k(16)), k(0x8000));
         let size = b.and(bits, k(0x7fff_ffff));
-        // The exponent gets the bias of halves, and 13 bits are rounded off; the carry runs into the exponent.
+        // The exponent gets the bias of halves, and 13 bits are rounded off; a carry increments the exponent.
         let biased = b.sub(size, k(112 << 23));
         let tie = b.add(k(0xfff), b.and(b.lshr(biased, k(13)), k(1)));
         let normal = b.lshr(b.add(biased, tie), k(13));
-        // Adding 1/2, whose last place is 2^-24, rounds to subnormal halves.
+        // Adding 1/2, whose unit in the last place is 2^-24, rounds to subnormal halves.
         let unit = b.const_splat(number.ty(), 0x3f00_0000);
         let sum = b.fadd(b.bitcast(size, number.ty()), unit);
         let subnormal = b.sub(b.bitcast(sum, word), k(0x3f00_0000));
@@ -207,19 +210,20 @@ impl Lower<'_, '_> {
         let word = self.shaped(number, b.int(32));
         let bits = b.bitcast(number, word);
         let k = |bits| b.const_int(word, bits);
-        // The carry runs into the exponent, up to infinity.
+        // A carry increments the exponent, up to infinity.
         let tie = b.add(k(0x7fff), b.and(b.lshr(bits, k(16)), k(1)));
         let rounded = b.lshr(b.add(bits, tie), k(16));
         let nan = b.fcmp(FloatPred::Uno, number, number);
         b.trunc(b.select(nan, k(0x7fff), rounded), self.shaped(number, b.int(16)))
     }
 
-    /// Doubles rounded to odd singles. What is below the least single may become zero.
+    /// Doubles rounded to odd singles. Numbers below the least single may become zero.
     fn odd_single(&self, number: Value) -> Value {
         let b = self.b;
         let single = b.fptrunc(number, self.shaped(number, b.f32()));
         let back = b.fpext(single, number.ty());
-        // Of an infinite single the error is infinite too, and inwards lies the greatest single, which is odd.
+        // For an infinite single the error is infinite too; the next number towards zero is the greatest
+        // single, which is odd.
         let direction = b.fmul(b.fsub(number, back), back);
         let zero = b.zero(number.ty());
         let int = self.shaped(number, b.int(32));
@@ -228,19 +232,19 @@ impl Lower<'_, '_> {
         b.bitcast(b.or(b.sub(b.bitcast(single, int), inwards), inexact), single.ty())
     }
 
-    /// Which 16-bit numbers (bits) are NaN.
+    /// The mask of 16-bit numbers (bits) that are NaN.
     fn is_nan(&self, bits: Value, brain: bool) -> Value {
         let size = self.b.and(bits, self.constant(bits, 0x7fff));
         self.b.icmp(IntPred::Ugt, size, self.constant(bits, if brain { 0x7f80 } else { 0x7c00 }))
     }
 
-    /// `.relu` of 16-bit numbers (bits) of which every NaN is 0x7fff: the negative ones are 0.
+    /// `.relu` of 16-bit numbers (bits) whose NaNs are 0x7fff: negative numbers become 0.
     pub(super) fn not_negative(&self, bits: Value) -> Value {
         let zero = self.b.zero(bits.ty());
         self.b.intrinsic("llvm.smax", &[bits.ty()], &[bits, zero])
     }
 
-    /// Halves with subnormals as zeros of their sign.
+    /// Halves; subnormals become zeros of their sign.
     pub(super) fn flushed_half(&self, half: Value) -> Value {
         let b = self.b;
         let k = |bits| self.constant(half, bits);
@@ -248,7 +252,7 @@ impl Lower<'_, '_> {
         b.select(small, b.and(half, k(0x8000)), half)
     }
 
-    /// `.sat` of halves: within 0 and 1; NaN and all negative ones are 0.
+    /// `.sat` of halves: clamps to the range from 0 to 1; NaN and all negative numbers become 0.
     pub(super) fn saturated_half(&self, half: Value) -> Value {
         let b = self.b;
         let k = |bits| self.constant(half, bits);

@@ -1,4 +1,5 @@
-//! Integer arithmetic, and the dispatch of the mnemonics that integers and floats share (PTX ISA §9.7.1, §9.7.2).
+//! Integer arithmetic, and the dispatch of the mnemonics that integers and floats share (PTX ISA §9.7.1,
+//! §9.7.2).
 
 use crate::target::Feature;
 use ptx::isa::{Half, Slot, Ty, Word};
@@ -158,7 +159,7 @@ pub(super) fn max(q: &Query<'_>) -> Option<Lowering> {
     q.map(&[ty, ty], ty, move |l, v| l.b.intrinsic(name, &[v[0].ty()], v))
 }
 
-/// The types of the packed operands of a dot product.
+/// Whether each packed operand of a dot product is signed.
 fn dot_types(q: &Query<'_>) -> Option<(bool, bool)> {
     let signed = |slot| match q.ty_in(slot)? {
         Ty::U32 => Some(false),
@@ -236,7 +237,7 @@ pub(super) fn mad_carry(q: &Query<'_>) -> Option<Lowering> {
 }
 
 impl Lower<'_, '_> {
-    /// Element `index` of `bits` bits of words, extended to 32.
+    /// Element `index`, of `bits` bits, of words, extended to 32 bits.
     pub(super) fn element(&self, word: Value, index: u32, bits: u32, signed: bool) -> Value {
         let b = self.b;
         let top = 32 - bits;
@@ -268,7 +269,7 @@ impl Lower<'_, '_> {
         self.b.trunc(high, a.ty())
     }
 
-    /// The high half of 64-bit products in vectors, of four products of halves.
+    /// The high half of 64-bit products in vectors, computed from four products of 32-bit halves.
     fn mul_hi_64(&self, x: Value, y: Value, signed: bool) -> Value {
         let b = self.b;
         let (mask, shift) = (self.constant(x, 0xffff_ffff), self.constant(x, 32));
@@ -287,7 +288,7 @@ impl Lower<'_, '_> {
         b.sub(b.sub(sum, correct_x), correct_y)
     }
 
-    /// The low or, from bit 16, the high 32 bits of the product of the low 24 bits.
+    /// The low 32 bits, or those from bit 16 on, of the product of the low 24 bits.
     fn mul24(&self, x: Value, y: Value, signed: bool, half: Half) -> Value {
         let b = self.b;
         let cut = |v| {
@@ -306,11 +307,11 @@ impl Lower<'_, '_> {
         b.trunc(b.lshr(wide, self.constant(wide, 16)), x.ty())
     }
 
-    /// The larger minus the smaller.
+    /// The greater minus the lesser.
     pub(super) fn distance(&self, x: Value, y: Value, signed: bool) -> Value {
         let b = self.b;
-        // LLVM 22 recognises greatest minus least, and for 64 unsigned bits with AVX2 subtracts the wrong way round where it knows one to be
-        // below 2^63 and the other not.
+        // LLVM 22 recognises the difference of maximum and minimum. For 64 unsigned bits with AVX2, it
+        // subtracts in the wrong order if it knows that one operand is below 2^63 and the other is not.
         if !signed && x.ty().element_bits() == 64 {
             let excess = |a: Value, c: Value| b.intrinsic("llvm.usub.sat", &[a.ty()], &[a, c]);
             return b.or(excess(x, y), excess(y, x));
@@ -336,7 +337,8 @@ impl Lower<'_, '_> {
             }
         };
         let b = self.b;
-        // Unsigned bytes times signed bytes; a byte of the other kind is 128 off, which a second dot product takes back.
+        // The instruction multiplies unsigned with signed bytes. A byte of the other kind is off by 128,
+        // which a second dot product corrects.
         let bytes = b.vec(b.int(8), 4 * self.lanes);
         let dot = |sum: Value, unsigned: Value, signed: Value| {
             b.dot(name, sum, b.bitcast(unsigned, bytes), b.bitcast(signed, bytes))
@@ -374,7 +376,7 @@ impl Lower<'_, '_> {
         result
     }
 
-    /// The flag is that of a + ~b + 1: clear where a borrow is owed.
+    /// The flag is the carry of a + ~b + 1: clear if there is a borrow.
     fn borrowing_sub(&mut self, x: Value, y: Value, reads: bool, writes: bool) -> Value {
         let b = self.b;
         let difference = b.sub(x, y);
@@ -391,7 +393,7 @@ impl Lower<'_, '_> {
         result
     }
 
-    /// The carry flag that comes in; clear where the emitter knows none.
+    /// The incoming carry flag; clear if there is none.
     fn flag(&self) -> Value {
         self.carry_in.unwrap_or_else(|| self.b.zero(self.int(1)))
     }

@@ -1,18 +1,22 @@
-//! One PTX instruction on one chunk of lanes, as values of LLVM.
+//! Lowers one PTX instruction on one chunk of lanes to LLVM values.
 //!
-//! [`choose`] decides from the instruction alone whether there is a native lowering, and which; the [`Lowering`] then emits it
-//! for any number of lanes, once per chunk. What has none is executed by the interpreter's own step.
+//! [`choose`] decides from the instruction alone whether there is a native lowering, and which one; the
+//! [`Lowering`] then emits it for any number of lanes, once for each chunk. The interpreter's step executes
+//! instructions without a lowering.
 //!
 //! Invariants:
-//! * A lowering gives the same bits as the interpreter's step (a test compares them for every spelling of every row), for every
-//!   bit pattern in every lane: lanes that are off hold garbage, and nothing is poison or traps because of it.
-//! * No memory: values in, values out. Control flow only around what no lane may want ([`Lower::rarely`]).
-//! * Every modifier word of the instruction was looked at by the lowering that was chosen ([`Query::finish`]).
+//! * A lowering gives the same bits as the interpreter's step (a test compares them for every spelling of
+//! every row), for every bit pattern in every lane: inactive lanes hold arbitrary values, which must not
+//! cause poison or traps.
+//! * A lowering accesses no memory. It emits control flow only around code that often no lane needs
+//! ([`Lower::rarely`]).
+//! * The chosen lowering has looked at every modifier word of the instruction ([`Query::finish`]).
 //! * The same code serves scalars (one lane) and vectors.
 //!
-//! NaN of `.f32` arithmetic: the meaning says 0x7fffffff. Computing that after every instruction would double the cost of
-//! arithmetic, and arithmetic does not look at the bits of a NaN. So a lowering may leave **any** NaN there and says so
-//! ([`Lowering::loose_nan`]); who lets the bits out (a store, an integer instruction) makes them right by [`Lower::canonical_f32`].
+//! NaN of `.f32` arithmetic: the semantics demands 0x7fffffff. Computing these bits after every instruction
+//! would double the cost of arithmetic, and arithmetic does not depend on the bits of a NaN. So a lowering
+//! may leave **any** NaN and says so ([`Lowering::loose_nan`]); code that makes the bits observable (a store,
+//! an integer instruction) corrects them by [`Lower::canonical_f32`].
 
 mod approx;
 mod bits;
@@ -37,63 +41,66 @@ use ptx::isa::{Mods, Op, RowId, Ty};
 use crate::llvm::{Builder, FloatPred, Flush, IntPred, Likely, Type, Value};
 use query::Query;
 
-/// What the code is made for.
+/// The environment that code is generated for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Env {
     /// The processor.
     pub(crate) target: Target,
-    /// Whether MXCSR flushes subnormals while the code runs (DAZ and FTZ). Then `.ftz` costs nothing, and arithmetic
-    /// without `.ftz` has no lowering.
+    /// Whether MXCSR flushes subnormals while the code runs (DAZ and FTZ). Then `.ftz` costs nothing, and
+    /// arithmetic without `.ftz` has no lowering.
     pub(crate) flush: Flush,
     /// The `NN` of the module's target `sm_NN`.
     pub(crate) sm: u32,
 }
 
-/// A source as the emitter has it. `!p`, `-a` and selectors of video operands are applied by the lowering: the operand is then the
-/// register's value.
+/// A source as the code generator passes it. The lowering itself applies `!p`, `-a` and the selectors of
+/// video operands: the operand is the plain value of the register.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Operand {
-    /// A register, special register or address: an integer of its class (`i1` for predicates), in each of the chunk's lanes.
+    /// A register, special register or address: an integer of its class (`i1` for predicates), for each lane
+    /// of the chunk.
     Value(Value),
     /// Bits of an immediate.
     Imm(u64),
-    /// An optional operand that is left out.
+    /// An optional operand that is absent.
     Absent,
 }
 
-/// What a lowering emits with.
+/// The state that a lowering emits code with.
 pub(crate) struct Lower<'b, 'm> {
-    /// Where instructions go.
+    /// The builder.
     pub(crate) b: &'b Builder<'m>,
-    /// What the code is made for.
+    /// The environment that code is generated for.
     pub(crate) env: Env,
-    /// Lanes of the chunk; 1 is a scalar.
+    /// The number of lanes of the chunk; 1 for a scalar.
     pub(crate) lanes: u32,
-    /// The carry flag, as `i1`s; needed where [`Lowering::reads_carry`].
+    /// The carry flag, as `i1`s; required if [`Lowering::reads_carry`].
     pub(crate) carry_in: Option<Value>,
-    /// The new carry flag, where the instruction writes one.
+    /// The new carry flag, if the instruction writes one.
     pub(crate) carry_out: Option<Value>,
-    /// Whether a NaN of double precision may have any bits where [`Lowering::rare_nan`] is set.
+    /// Whether NaNs of double precision may have any bits if [`Lowering::rare_nan`] is set.
     pub(crate) any_nan: bool,
 }
 
-/// Emits an instruction: one value per destination, typed as its register.
+/// Emits an instruction. Returns one value for each destination, typed as its register.
 type Emit = Box<dyn Fn(&mut Lower<'_, '_>, &[Operand]) -> Vec<Value> + Send + Sync>;
 
 /// How one instruction is lowered.
 pub(crate) struct Lowering {
     emit: Emit,
-    /// Sources (bit `i` for source `i`) that are read as `.f32` numbers: the bits of a NaN in them do not matter.
+    /// Sources (bit `i` for source `i`) that are read as `.f32` numbers: the bits of their NaNs do not affect
+    /// the result.
     pub(crate) number_srcs: u32,
-    /// Sources whose bits the destination takes unchanged, perhaps: if they may hold any NaN, so may it.
+    /// Sources whose bits may be copied to the destination: if they may hold any NaN, so may the destination.
     pub(crate) copied_srcs: u32,
-    /// The destination may hold any NaN where 0x7fffffff is meant.
+    /// Whether the destination may hold any NaN in place of 0x7fffffff.
     pub(crate) loose_nan: bool,
-    /// The carry flag is read.
+    /// Whether the carry flag is read.
     pub(crate) reads_carry: bool,
-    /// It branches: code goes on in another block.
+    /// Whether it emits branches: emission then continues in another block.
     pub(crate) branches: bool,
-    /// A number of double precision, of which all that takes longer is for the bits of a NaN; [`Lower::any_nan`] leaves that out.
+    /// Whether most of the cost of a double precision result is for the bits of NaNs; [`Lower::any_nan`]
+    /// leaves that part out.
     pub(crate) rare_nan: bool,
 }
 
@@ -110,20 +117,20 @@ impl Lowering {
         }
     }
 
-    /// Emits it for the chunk that `cx` is set to.
+    /// Emits the instruction for the chunk that `cx` is set to.
     pub(crate) fn emit(&self, cx: &mut Lower<'_, '_>, srcs: &[Operand]) -> Vec<Value> {
         (self.emit)(cx, srcs)
     }
 }
 
-/// The lowering of an instruction; `None` if the interpreter must execute it. The guard is the caller's.
+/// The lowering of an instruction; `None` if the interpreter must execute it. The caller handles the guard.
 pub(crate) fn choose(inst: &Inst, env: &Env) -> Option<Lowering> {
     let query = Query::new(inst, env);
     let lowering = choose_op(&query)?;
     if !query.finish() {
         return None;
     }
-    // Only a register of 32 bits may hold any NaN; in a wider one the number is extended.
+    // Only a 32-bit register may hold any NaN; in a wider one the number is extended.
     let wide = matches!(inst.dsts.first(), Some(Dst::Reg(reg)) if reg.class == RegClass::R64);
     if !(lowering.loose_nan && wide) {
         return Some(lowering);
@@ -140,7 +147,7 @@ pub(crate) fn choose(inst: &Inst, env: &Env) -> Option<Lowering> {
     Some(Lowering { emit: Box::new(emit), loose_nan: false, ..lowering })
 }
 
-/// Emits an instruction for one chunk, with every bit as the interpreter has it; `None` if it has no native lowering.
+/// Emits an instruction for one chunk, with the interpreter's bits; `None` if it has no native lowering.
 #[cfg(test)]
 pub(crate) fn lower(cx: &mut Lower<'_, '_>, inst: &Inst, lanes: u32, srcs: &[Operand]) -> Option<Vec<Value>> {
     let lowering = choose(inst, &cx.env)?;
@@ -154,7 +161,8 @@ pub(crate) fn lower(cx: &mut Lower<'_, '_>, inst: &Inst, lanes: u32, srcs: &[Ope
     Some(values)
 }
 
-/// Whether an instruction of this row with these modifiers has a native lowering on that processor; makes no code.
+/// Whether an instruction of this row with these modifiers has a native lowering on that processor. Emits no
+/// code.
 pub(crate) fn native(row: RowId, mods: &Mods, target: Target) -> bool {
     let env = Env { target, flush: Flush::Never, sm: 70 };
     ptx_exec::bind::sample(row, mods).is_some_and(|inst| choose(&inst, &env).is_some())
@@ -223,7 +231,7 @@ fn choose_op(q: &Query<'_>) -> Option<Lowering> {
         Op::Lg2 => approx::lg2(q),
         Op::Ex2 => approx::ex2(q),
 
-        // What is rare.
+        // Rarely used instructions.
         Op::Tanh
         | Op::Fns
         | Op::Szext
@@ -243,7 +251,7 @@ fn choose_op(q: &Query<'_>) -> Option<Lowering> {
             video::packed(q, 4)
         }
 
-        // Not from values to values: memory, other lanes, control.
+        // Not functions of values: memory, other lanes, control.
         Op::Isspacep
         | Op::Cvta
         | Op::CvtaTo
@@ -311,7 +319,7 @@ fn choose_op(q: &Query<'_>) -> Option<Lowering> {
     }
 }
 
-/// Bits of a register of a class.
+/// The width of a register of a class, in bits.
 fn class_bits(class: RegClass) -> u32 {
     match class {
         RegClass::Pred => 1,
@@ -337,7 +345,8 @@ impl Lower<'_, '_> {
         self.b.vec(self.b.f64(), self.lanes)
     }
 
-    /// The type that values of a PTX type have here: `.f32` and `.f64` as numbers, all else as integers of its width.
+    /// The type that values of a PTX type have here: `.f32` and `.f64` are floating-point numbers, all others
+    /// integers of their width.
     fn raw(&self, ty: Ty) -> Type {
         if ty == Ty::F32 {
             self.f32()
@@ -353,13 +362,13 @@ impl Lower<'_, '_> {
         self.b.const_splat(like.ty(), bits)
     }
 
-    /// A source as a value of a PTX type: its low bits where the register is wider, zero-extended where it is narrower.
+    /// A source as a value of a PTX type: the low bits of a wider register; a narrower one is zero-extended.
     fn read(&self, operand: Operand, ty: Ty) -> Value {
         let bits = self.int(ty.bits());
         let value = match operand {
             Operand::Imm(imm) => self.b.const_int(bits, imm),
             Operand::Value(value) => self.resized(value, bits),
-            // The query refused an instruction that lacks what its lowering reads.
+            // The query refused instructions that lack an operand that the lowering reads.
             Operand::Absent => self.b.zero(bits),
         };
         self.b.bitcast(value, self.raw(ty))
@@ -371,26 +380,27 @@ impl Lower<'_, '_> {
         if matches!(src, Src::Not(_)) { self.b.not(value) } else { value }
     }
 
-    /// An integer cut or zero-extended.
+    /// An integer, truncated or zero-extended.
     fn resized(&self, value: Value, to: Type) -> Value {
         let (from, bits) = (value.ty().element_bits(), to.element_bits());
         if from > bits { self.b.trunc(value, to) } else { self.b.zext(value, to) }
     }
 
-    /// A result of a PTX type as the destination register has it: extended by the sign of the type (§9.4.1).
+    /// A result of a PTX type as a value of the destination register: extended according to the sign of the
+    /// type (§9.4.1).
     fn write(&self, value: Value, ty: Ty, dst: Dst) -> Value {
         let value = self.b.bitcast(value, self.int(ty.bits()));
         let class = match dst {
             Dst::Reg(reg) | Dst::Video { reg, .. } => class_bits(reg.class),
-            // 8-bit values have registers of 16 bits.
+            // 8-bit values have 16-bit registers.
             Dst::Sink => ty.bits().max(if ty == Ty::Pred { 1 } else { 16 }),
         };
         let to = self.int(class);
         if is_signed(ty) { self.b.sext(value, to) } else { self.b.zext(value, to) }
     }
 
-    /// The values `plain`, or in lanes where `wanted` holds what `f` gives, which is computed only if there is such a lane (running or
-    /// not). The lowering [branches](Lowering::branches).
+    /// The values `plain`; in the lanes where `wanted` is true, the results of `f`, which is executed only if
+    /// there is such a lane (active or not). The lowering [branches](Lowering::branches).
     fn rarely(&self, wanted: Value, plain: &[Value], f: impl FnOnce(&Self) -> Vec<Value>) -> Vec<Value> {
         let b = self.b;
         let some = if self.lanes == 1 {
@@ -416,7 +426,7 @@ impl Lower<'_, '_> {
         values.iter().zip(plain).map(merge).collect()
     }
 
-    /// `.f32` bits with every NaN as the meanings have it. Takes and gives integers or numbers.
+    /// `.f32` bits with canonical NaNs. Takes and returns integers or numbers.
     pub(crate) fn canonical_f32(&self, value: Value) -> Value {
         let ty = value.ty();
         let number = self.b.bitcast(value, self.b.like(ty, self.b.f32()));
@@ -425,7 +435,7 @@ impl Lower<'_, '_> {
         self.b.select(nan, nan_bits, value)
     }
 
-    /// `.f32` or `.f64` numbers with subnormals as zeros of their sign, by integer instructions.
+    /// `.f32` or `.f64` numbers; subnormals become zeros of their sign, by integer instructions.
     fn flushed(&self, number: Value) -> Value {
         let b = self.b;
         let ty = number.ty();
@@ -441,7 +451,7 @@ impl Lower<'_, '_> {
     }
 }
 
-/// Whether a destination of that type extends its sign.
+/// Whether a register extends a value of that type by its sign.
 fn is_signed(ty: Ty) -> bool {
     matches!(ty, Ty::S8 | Ty::S16 | Ty::S32 | Ty::S64)
 }

@@ -15,14 +15,14 @@ pub(super) fn mov(q: &Query<'_>) -> Option<Lowering> {
     if let Src::Sreg(register, _) = q.src(0)?
         && register.is_clock()
     {
-        // Read where the counts of the warp are known.
+        // Reading a clock is emitted where the warp's counts are known.
         return None;
     }
     let lowering = q.map(&[ty], ty, |_, v| v[0])?;
     Some(Lowering { copied_srcs: 1, ..lowering })
 }
 
-/// Bits of one element, and the count of elements, of a word that is packed or unpacked.
+/// The width of an element of a packed or unpacked word, if it has that many elements.
 fn element(ty: Ty, count: usize) -> Option<u32> {
     let bits = ty.bits().checked_div(u32::try_from(count).ok()?)?;
     (matches!(bits, 8 | 16 | 32) && matches!(ty.bits(), 16 | 32 | 64)).then_some(bits)
@@ -85,7 +85,7 @@ pub(super) fn vector(q: &Query<'_>) -> Option<Lowering> {
     copies(q, usize::from(q.inst.mods.vec()), ty)
 }
 
-/// Copies that many registers.
+/// Copies `count` registers.
 fn copies(q: &Query<'_>, count: usize, ty: Ty) -> Option<Lowering> {
     if q.inst.dsts.len() != count || q.inst.srcs.len() != count {
         return None;
@@ -110,7 +110,7 @@ fn any_register(q: &Query<'_>, index: usize, ty: Ty) -> Option<Dst> {
     let dst = q.inst.dsts.get(index).copied()?;
     match dst {
         Dst::Reg(reg) => (reg.class != ptx::ir::RegClass::Pred).then_some(dst),
-        // What is dropped needs no width; give it that of the instruction.
+        // A discarded result may have any width; it gets that of the instruction.
         Dst::Sink => Some(match ty {
             Ty::B16 => Dst::Reg(ptx::ir::Reg { class: ptx::ir::RegClass::R16, index: 0 }),
             Ty::B64 => Dst::Reg(ptx::ir::Reg { class: ptx::ir::RegClass::R64, index: 0 }),
@@ -121,7 +121,7 @@ fn any_register(q: &Query<'_>, index: usize, ty: Ty) -> Option<Dst> {
 }
 
 impl Lower<'_, '_> {
-    /// A value in a register of any width: its low bits, or zero-extended.
+    /// A value for a register of any width: its low bits, or zero-extended.
     fn write_low(&self, value: crate::llvm::Value, dst: Dst) -> crate::llvm::Value {
         let bits = match dst {
             Dst::Reg(reg) | Dst::Video { reg, .. } => super::class_bits(reg.class),

@@ -1,7 +1,7 @@
-//! An instruction as a lowering asks for it: modifiers by question, operands by position.
+//! The interface through which a lowering reads an instruction: modifiers by question, operands by position.
 //!
-//! Invariant: as in the interpreter's binding, a modifier word that no one asked about, or an operand that no one reads, means that
-//! the instruction is not understood here, and it is then not lowered.
+//! Invariant: as in the interpreter's binding, if a lowering leaves a modifier word or an operand unread, it
+//! does not understand the instruction, and the instruction is not lowered.
 
 use std::cell::Cell;
 
@@ -11,11 +11,11 @@ use ptx::isa::{Cmp, Half, Rnd, Slot, Ty, Word};
 use super::{Env, Lower, Lowering, Operand, class_bits};
 use crate::llvm::{Flush, Value};
 
-/// The instruction that a lowering is chosen for.
+/// The instruction that a lowering is chosen for, and the parts of it that have been read.
 pub(super) struct Query<'a> {
     /// The instruction.
     pub(super) inst: &'a Inst,
-    /// What the code is made for.
+    /// The environment that code is generated for.
     pub(super) env: &'a Env,
     words: Cell<u32>,
     srcs: Cell<u32>,
@@ -26,7 +26,7 @@ impl<'a> Query<'a> {
         Query { inst, env, words: Cell::new(0), srcs: Cell::new(0) }
     }
 
-    /// Whether everything was looked at.
+    /// Whether every modifier word and operand has been read.
     pub(super) fn finish(&self) -> bool {
         let words = self.inst.mods.all().len();
         let all_words = (0..words).all(|i| self.words.get() >> i & 1 != 0);
@@ -39,7 +39,7 @@ impl<'a> Query<'a> {
         all_words && all_srcs && self.inst.srcs.len() <= 32
     }
 
-    /// Marks the words that `which` picks.
+    /// Marks the words that `which` selects as read.
     pub(super) fn look(&self, which: impl Fn(Slot, Word) -> bool) {
         for (i, (slot, word)) in self.inst.mods.all().iter().enumerate() {
             if which(*slot, *word) {
@@ -48,7 +48,7 @@ impl<'a> Query<'a> {
         }
     }
 
-    /// Whether a literal word is there.
+    /// Whether the instruction has a literal word.
     pub(super) fn has(&self, word: Word) -> bool {
         self.look(|slot, w| slot == Slot::Flag && w == word);
         self.inst.mods.has(word)
@@ -65,7 +65,7 @@ impl<'a> Query<'a> {
         self.ty_in(Slot::Type)
     }
 
-    /// The rounding that is written.
+    /// The rounding, if one is given.
     pub(super) fn rnd(&self) -> Option<Rnd> {
         self.look(|slot, word| matches!(slot, Slot::Rnd | Slot::Flag) && Rnd::from_word(word).is_some());
         self.inst.mods.rnd()
@@ -85,7 +85,7 @@ impl<'a> Query<'a> {
         self.inst.mods.cmp()
     }
 
-    /// `.ftz` of an instruction that computes in `.f32`: what must be done about it. `None`: there is no lowering.
+    /// How `.ftz` of an instruction that computes in `.f32` is implemented; `None`: there is no lowering.
     pub(super) fn ftz(&self) -> Option<Ftz> {
         match (self.has(Word::Ftz), self.env.flush) {
             (true, Flush::Always) => Some(Ftz::ByMachine),
@@ -95,17 +95,17 @@ impl<'a> Query<'a> {
         }
     }
 
-    /// Whether `.f64` arithmetic can be done: not while the machine flushes.
+    /// Whether `.f64` arithmetic has a lowering: not while the processor flushes subnormals.
     pub(super) fn keeps_subnormals(&self) -> Option<()> {
         (self.env.flush == Flush::Never).then_some(())
     }
 
-    /// Whether the optional source is given.
+    /// Whether an optional source is present.
     pub(super) fn given(&self, index: usize) -> bool {
         self.inst.srcs.get(index).is_some_and(|src| *src != Src::Absent)
     }
 
-    /// A source as it stands.
+    /// A source operand.
     pub(super) fn src(&self, index: usize) -> Option<&'a Src> {
         if index < 32 {
             self.srcs.set(self.srcs.get() | 1 << index);
@@ -125,7 +125,7 @@ impl<'a> Query<'a> {
         }
     }
 
-    /// The destination, if a value of that type can go there.
+    /// The destination, if it can take a value of that type.
     pub(super) fn dst(&self, index: usize, ty: Ty) -> Option<Dst> {
         let dst = self.inst.dsts.get(index).copied().unwrap_or(Dst::Sink);
         let fits = match dst {
@@ -138,7 +138,7 @@ impl<'a> Query<'a> {
         fits.then_some(dst)
     }
 
-    /// The lowering `d = f(sources)`: source `i` is read as `types[i]`, the result has the type `ty`.
+    /// The lowering `d = f(sources)`: source `i` is read as `types[i]`, and the result has the type `ty`.
     pub(super) fn map(
         &self,
         types: &[Ty],
@@ -167,19 +167,19 @@ impl<'a> Query<'a> {
     }
 }
 
-/// What `.ftz` asks of a lowering.
+/// How `.ftz` is implemented.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Ftz {
     /// Nothing is flushed.
     None,
-    /// The machine flushes by itself.
+    /// The processor flushes by itself.
     ByMachine,
-    /// Operands and result are flushed by instructions.
+    /// Instructions flush operands and results.
     Explicit,
 }
 
 impl Ftz {
-    /// An operand or a result.
+    /// Flushes an operand or a result, if instructions must.
     pub(super) fn apply(self, l: &Lower<'_, '_>, number: Value) -> Value {
         if self == Ftz::Explicit { l.flushed(number) } else { number }
     }

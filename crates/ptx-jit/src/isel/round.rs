@@ -1,7 +1,7 @@
 //! Directed roundings, and rounding to integral values.
 //!
-//! AVX-512 instructions carry their rounding, in 512-bit forms; other levels would have to switch MXCSR, so there the directed
-//! roundings have no lowering.
+//! AVX-512 instructions have a rounding operand in their 512-bit forms; other levels would have to change
+//! MXCSR, so there the directed roundings have no lowering.
 
 use crate::target::Level;
 use ptx::isa::Rnd;
@@ -13,14 +13,14 @@ use crate::llvm::{Builder, FloatPred, Type, Value};
 /// A rounding of arithmetic that has a lowering.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Round {
-    /// To nearest even: plain instructions.
+    /// To nearest even, by plain instructions.
     Nearest,
-    /// The operand of AVX-512 instructions that carry a rounding.
+    /// The rounding operand of an AVX-512 instruction.
     Embedded(u32),
 }
 
 impl Query<'_> {
-    /// The rounding of an arithmetic instruction; to nearest where none is said.
+    /// The rounding of an arithmetic instruction; to nearest if none is given.
     pub(super) fn rounding(&self) -> Option<Round> {
         let directed = |code| (self.env.target.level() == Level::Avx512).then_some(Round::Embedded(code));
         match self.rnd() {
@@ -32,7 +32,7 @@ impl Query<'_> {
         }
     }
 
-    /// A rounding to an integral value, if one is written; `Some(None)` if none is.
+    /// The rounding to an integral value, if one is given; `Some(None)` if none is.
     pub(super) fn integral(&self) -> Option<Option<Rnd>> {
         match self.rnd() {
             None => Some(None),
@@ -86,7 +86,7 @@ impl Lower<'_, '_> {
         parts[0]
     }
 
-    /// A scalar or short vector with zeros after it.
+    /// A scalar or short vector, extended with zeros.
     pub(super) fn widened(&self, value: Value, lanes: u32) -> Value {
         let b = self.b;
         let ty = value.ty();
@@ -99,7 +99,7 @@ impl Lower<'_, '_> {
         b.shuffle(value, b.zero(ty), &indices)
     }
 
-    /// Rounds to an integral value. NaN stays some NaN.
+    /// Rounds to an integral value. A NaN stays a NaN, with any bits.
     pub(super) fn integral(&self, number: Value, rnd: Rnd) -> Value {
         let b = self.b;
         if self.env.target.level() == Level::Baseline && cfg!(target_arch = "x86_64") {
@@ -114,8 +114,8 @@ impl Lower<'_, '_> {
         b.intrinsic(name, &[number.ty()], &[number])
     }
 
-    /// [`Lower::integral`] for machines without an instruction: adding and taking away 2^23 (2^52) rounds to nearest; what that did
-    /// too much is taken back.
+    /// [`Lower::integral`] for processors without an instruction: adding and subtracting 2^23 (2^52) rounds
+    /// to nearest; the result is then corrected if it moved in the wrong direction.
     fn integral_by_adding(&self, number: Value, rnd: Rnd) -> Value {
         let b = self.b;
         let ty = number.ty();
@@ -126,7 +126,7 @@ impl Lower<'_, '_> {
         let (digits, one) = (b.const_splat(ty, digits), b.const_splat(ty, one));
         let size = b.intrinsic("llvm.fabs", &[ty], &[number]);
         let nearest = b.fsub(b.fadd(size, digits), digits);
-        // It chooses by bits too (see `Builder::select`).
+        // Copying the sign is a selection by bits too (see `Builder::select`).
         let signed = |v| b.opaque(b.intrinsic("llvm.copysign", &[ty], &[v, number]));
         let rounded = match rnd {
             Rnd::Rni => signed(nearest),
@@ -145,7 +145,7 @@ impl Lower<'_, '_> {
                 signed(b.select(over, b.fsub(nearest, one), nearest))
             }
         };
-        // From there on every number is integral; this keeps NaN and infinity too.
+        // Beyond this limit every number is integral. The comparison keeps NaN and infinity too.
         let small = b.fcmp(FloatPred::Olt, size, digits);
         b.select(small, rounded, number)
     }

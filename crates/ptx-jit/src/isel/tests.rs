@@ -1,7 +1,9 @@
-//! Every lowering against the interpreter's step: all spellings of all rows that [`choose`] accepts, registers and immediates, on all
-//! levels of instructions that this machine has, for scalars and chunks of 4, 8 and 16 lanes; edge values and random ones.
+//! Compares every lowering with the interpreter's step: all spellings of all rows that [`choose`] accepts,
+//! with registers and immediates, on all levels of instructions that this machine has, for scalars and chunks
+//! of 4, 8 and 16 lanes; with edge values and random values.
 //!
-//! Unless `PTXVM_TESTS` is `full`, all rows are tried on the best level of this machine, and on each other level every third row.
+//! Unless `PTXVM_TESTS` is `full`, all rows are tested on the best level of this machine, and every third row
+//! on each other level.
 //!
 //! The interpreter's steps are tested against independent oracles, so they are the expected values here.
 
@@ -18,7 +20,7 @@ use ptx_exec::warp::{GridShape, WarpState};
 use super::{Env, Lower, Operand, choose, class_bits, lower};
 use crate::llvm::{Builder, Flush, Session};
 
-/// Rounds of 32 lanes that each instruction is tried with.
+/// Rounds of 32 lanes for each instruction.
 const ROUNDS: usize = 6;
 /// Bytes of a register in the buffer that compiled code works on.
 const SLOT: usize = 256;
@@ -26,7 +28,7 @@ const SLOT: usize = 256;
 const CARRY_IN: usize = 0;
 const CARRY_OUT: usize = 1;
 
-/// Numbers from a seed (splitmix64).
+/// A generator of random numbers (splitmix64).
 struct Random(u64);
 
 impl Random {
@@ -43,7 +45,7 @@ impl Random {
     }
 }
 
-/// Values at which something changes, for a register of that class.
+/// Values at which a result may change its form, for a register of that class.
 fn edges(class: RegClass) -> Vec<u64> {
     let small = [
         0u64, 1, 2, 3, 4, 7, 8, 15, 16, 17, 23, 24, 31, 32, 33, 47, 63, 64, 65, 127, 128, 255, 256, 257,
@@ -168,7 +170,7 @@ fn edges(class: RegClass) -> Vec<u64> {
     all.iter().map(|v| v & (u64::MAX >> (64 - bits))).collect()
 }
 
-/// A value of a class: an edge, one near it, or anything.
+/// A value of a class: an edge value, a neighbour of one, or a random value.
 fn value(random: &mut Random, class: RegClass, edges: &[u64]) -> u64 {
     let bits = class_bits(class);
     let value = match random.below(8) {
@@ -190,16 +192,16 @@ fn value(random: &mut Random, class: RegClass, edges: &[u64]) -> u64 {
 struct Case {
     inst: Inst,
     step: StepFn,
-    /// What its lowering says of its sources.
+    /// The sources that the lowering declares to read as numbers.
     number_srcs: u32,
-    /// A source that is one scalar for all lanes.
+    /// A source that is the same scalar in all lanes.
     same: Option<Reg>,
 }
 
-/// The instruction itself, and with other operands that the same spelling allows.
+/// The instruction itself, and variants of it with other operands that the spelling allows.
 fn cases(sample: &Inst) -> Vec<Case> {
     let mut all = vec![sample.clone()];
-    // Each value source in turn as an immediate.
+    // Each value source as an immediate, one at a time.
     for (i, src) in sample.srcs.iter().enumerate() {
         if matches!(src, Src::Reg(reg) if reg.class != RegClass::Pred) {
             for imm in [0u64, 1, 5, 0x7521, u64::MAX, 0x3f80_0000, 0x80] {
@@ -215,7 +217,7 @@ fn cases(sample: &Inst) -> Vec<Case> {
             inst.srcs[i] = Src::Not(*reg);
             all.push(inst);
         }
-        // A table of `lop3`.
+        // Truth tables of `lop3`.
         if matches!(src, Src::Imm(_)) && sample.op == Op::Lop3 {
             for table in 0..256 {
                 let mut inst = sample.clone();
@@ -224,7 +226,7 @@ fn cases(sample: &Inst) -> Vec<Case> {
             }
         }
     }
-    // Registers wider than the type, where a conversion may have them.
+    // Registers that are wider than the type, which a conversion may have.
     if sample.op == Op::Cvt {
         for (wide_d, wide_a) in [(true, false), (false, true), (true, true)] {
             let mut inst = sample.clone();
@@ -246,7 +248,7 @@ fn cases(sample: &Inst) -> Vec<Case> {
     }
     let case =
         |inst, same| ptx_exec::bind::lone_step(&inst).map(|step| Case { inst, step, number_srcs: 0, same });
-    // Divisors that all lanes have in common.
+    // Divisors that are the same in all lanes.
     let common = match (sample.op, sample.srcs.get(1).and_then(register)) {
         (Op::Div | Op::Rem, Some(divisor)) => case(sample.clone(), Some(divisor)),
         _ => None,
@@ -299,7 +301,7 @@ fn register(src: &Src) -> Option<Reg> {
     }
 }
 
-/// The register that a destination is.
+/// The register of a destination.
 fn written(dst: &Dst) -> Option<Reg> {
     match dst {
         Dst::Reg(reg) | Dst::Video { reg, .. } => Some(*reg),
@@ -317,10 +319,10 @@ fn bytes(class: RegClass) -> usize {
     class_bits(class).div_ceil(8) as usize
 }
 
-/// Compiled code: works on the lanes from the given one on.
+/// Compiled code, which works on the lanes from the given one on.
 type Native = extern "C" fn(*mut u8, u64);
 
-/// Adds a function that does the instruction on a chunk; `false` if it has no lowering.
+/// Adds a function that executes the instruction on a chunk; `false` if there is no lowering.
 fn add_function(b: &Builder<'_>, session: &Session, name: &str, case: &Case, lanes: u32, env: Env) -> bool {
     let inst = &case.inst;
     if choose(inst, &env).is_none() {
@@ -388,7 +390,7 @@ fn add_function(b: &Builder<'_>, session: &Session, name: &str, case: &Case, lan
     true
 }
 
-/// The machine that steps run on.
+/// The interpreter that executes the steps.
 struct Interpreter {
     regs: Registers,
     warp: WarpState,
@@ -461,7 +463,7 @@ fn set(buffer: &mut [u8], slot: usize, class: RegClass, lane: usize, value: u64)
     buffer[slot * SLOT + lane * size..][..size].copy_from_slice(&value.to_le_bytes()[..size]);
 }
 
-/// Runs one instruction on the same values both ways.
+/// Executes one instruction on the same values natively and by the interpreter.
 fn compare(
     interpreter: &mut Interpreter,
     case: &Case,
@@ -473,7 +475,7 @@ fn compare(
     let sources: Vec<Reg> = case.inst.srcs.iter().filter_map(register).collect();
     let edges: Vec<Vec<u64>> = sources.iter().map(|reg| edges(reg.class)).collect();
     let mut buffer = vec![0u8; 34 * SLOT];
-    // One divisor for all lanes is one a round.
+    // A uniform divisor gives only one divisor for each round, so there are more rounds.
     let rounds = if case.same.is_some() { 20 * ROUNDS } else { ROUNDS };
     for _ in 0..rounds {
         let common = case.same.map(|reg| value(random, reg.class, &self::edges(reg.class)));
@@ -516,7 +518,8 @@ fn compare(
     }
 }
 
-/// Checks what a lowering says of its sources: in those that are numbers, another NaN gives the same results.
+/// Checks the sources that a lowering declares to read as numbers: another NaN in them gives the same
+/// results.
 fn nan_bits_do_not_matter(interpreter: &mut Interpreter, case: &Case, inputs: &[Vec<u64>], what: &str) {
     if case.number_srcs == 0 {
         return;
@@ -538,7 +541,7 @@ fn nan_bits_do_not_matter(interpreter: &mut Interpreter, case: &Case, inputs: &[
     assert!(results(interpreter) == before, "{what}: the bits of a NaN matter");
 }
 
-/// Compares all forms of the ops that `wanted` picks.
+/// Compares all forms of the operations that `wanted` selects.
 fn all_forms(wanted: fn(Op) -> bool) {
     let only = std::env::var("PTXVM_FORM").unwrap_or_default();
     let full = std::env::var("PTXVM_TESTS").as_deref() == Ok("full") || !only.is_empty();
@@ -554,11 +557,12 @@ fn all_forms(wanted: fn(Op) -> bool) {
                 continue;
             }
             let spellings = row.spellings();
-            // Rows with very many spellings (comparisons, video) take each with two other choices of operands.
+            // Rows with very many spellings (comparisons, video) are tested with two other choices of
+            // operands each.
             let others = if spellings.len() < 40 { usize::MAX } else { 2 };
             let mut all: Vec<Case> = Vec::new();
             for (turn, mods) in spellings.iter().enumerate() {
-                // Of hundreds of spellings each is tried on one level, and each level on a third of them.
+                // Of hundreds of spellings each is tested on one level, and a third of them on each level.
                 if spellings.len() > 100 && turn % Level::ALL.len() != level as usize {
                     continue;
                 }
@@ -579,7 +583,8 @@ fn all_forms(wanted: fn(Op) -> bool) {
                 }));
             }
             for (turn, batch) in all.chunks(64).enumerate() {
-                // All widths for a few; for many the chunks of this level mostly, the other widths in turn.
+                // A few forms are tested with all widths; many mostly with the chunks of this level, and with
+                // the other widths in turn.
                 let widths = match (all.len() <= 128, turn % 3) {
                     (true, _) => vec![1, 4, 8, 16],
                     (false, 2) => vec![[1, 4, 8, 16][turn / 3 % 4]],

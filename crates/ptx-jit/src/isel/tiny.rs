@@ -1,7 +1,8 @@
-//! Conversions from and to numbers of eight bits, two at a time (`cvt` of `.e4m3x2` and `.e5m2x2`, PTX 7.8).
+//! Conversions from and to 8-bit floating-point numbers, two at a time (`cvt` of `.e4m3x2` and `.e5m2x2`, PTX
+//! 7.8).
 //!
-//! Invariant: a result is rounded to nearest even, at most the greatest finite number; NaN is 0x7f, or 0x7fff as half precision. The first of
-//! two sources goes to the high byte.
+//! Invariant: a result is rounded to nearest even, and is at most the greatest finite number; NaN is 0x7f, or
+//! 0x7fff in half precision. The first of two sources goes to the high byte.
 
 use ptx::isa::{Rnd, Ty, Word};
 
@@ -9,7 +10,8 @@ use super::query::Query;
 use super::{Lower, Lowering};
 use crate::llvm::{FloatPred, IntPred, Value};
 
-/// A format of eight bits: bits of its fraction, exponent of its least normal number, pattern of its greatest finite one.
+/// An 8-bit format: the bits of its fraction, the exponent of its least normal number, the bits of its
+/// greatest finite number.
 #[derive(Clone, Copy)]
 struct Format {
     fraction: u32,
@@ -28,7 +30,7 @@ fn format(ty: Ty) -> Option<Format> {
     }
 }
 
-/// A conversion of which one side has numbers of eight bits; `None` for any other.
+/// A conversion from or to 8-bit numbers; `None` for other conversions.
 pub(super) fn cvt(q: &Query<'_>, d: Ty, a: Ty) -> Option<Lowering> {
     match (format(d), format(a)) {
         (Some(to), None) => narrow(q, d, a, to),
@@ -83,7 +85,7 @@ fn widen(q: &Query<'_>, a: Ty, from: Format) -> Option<Lowering> {
 }
 
 impl Lower<'_, '_> {
-    /// Single precision to eight bits, in integers of 32.
+    /// Single precision numbers to 8 bits, in 32-bit integers.
     fn eight_bits_of(&self, number: Value, to: Format, relu: bool) -> Value {
         let b = self.b;
         let ty = number.ty();
@@ -92,12 +94,13 @@ impl Lower<'_, '_> {
         let sign = b.and(b.lshr(bits, of(24)), of(0x80));
         let size = b.and(bits, of(0x7fff_ffff));
         let drop = 23 - to.fraction;
-        // Half a unit is added, less one where the last digit that stays is even.
+        // Half a unit is added, less one if the last digit that remains is even.
         let last = b.and(b.lshr(size, of(drop.into())), of(1));
         let rounded = b.add(b.add(size, of((1 << (drop - 1)) - 1)), last);
         let bias = ((127 + to.least - 1) as u64) << to.fraction;
         let normal = b.sub(b.lshr(rounded, of(drop.into())), of(bias));
-        // Below the least normal number one unit is always the same, and a sum with 2^23 units is a whole number of them.
+        // Below the least normal number the unit is constant, and a sum with 2^23 units is a whole number of
+        // units.
         let place = f32::from_bits(((127 + to.least - to.fraction as i32 + 23) as u32) << 23);
         let place = u64::from(place.to_bits());
         let sum = b.fadd(b.bitcast(size, ty), b.const_splat(ty, place));
@@ -111,7 +114,7 @@ impl Lower<'_, '_> {
         b.select(nan, of(0x7f), pattern)
     }
 
-    /// Eight bits, in integers of 16, as half precision.
+    /// 8-bit numbers, in 16-bit integers, to half precision.
     fn half_of_eight_bits(&self, byte: Value, from: Format) -> Value {
         let b = self.b;
         let k = |bits| self.constant(byte, bits);
@@ -123,7 +126,7 @@ impl Lower<'_, '_> {
         }
         // The bias of the exponent is 8 less than that of half precision.
         let normal = b.add(b.shl(size, k(7)), k(8 << 10));
-        // Below the least normal number: multiples of 2^-9, of which there are eight.
+        // Below the least normal number there are multiples of 2^-9, eight of them.
         let least = b.select(b.icmp(IntPred::Eq, size, k(0)), k(0), k(0x1800));
         let two = b.or(k(0x1c00), b.shl(b.and(size, k(1)), k(9)));
         let four = b.or(k(0x2000), b.shl(b.and(size, k(3)), k(8)));

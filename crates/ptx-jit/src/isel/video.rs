@@ -1,7 +1,8 @@
 //! Video instructions (PTX ISA §9.7.15, §9.7.16).
 //!
-//! Packed forms without odd selectors are operations on vectors of bytes or halves; the others take their elements out to 32
-//! bits, in which every intermediate result is exact. Scalar forms compute in 64 bits. What would not be exact there has no lowering.
+//! Packed forms with the default selectors are operations on vectors of bytes or halves; the others extract
+//! their elements to 32 bits, in which every intermediate result is exact. Scalar forms compute in 64 bits. A
+//! form that would not be exact in 64 bits has no lowering.
 
 use crate::target::{Feature, Level};
 use ptx::ir::{Dst, Src, VideoSrc};
@@ -16,7 +17,7 @@ type Part = (u32, u32);
 
 const WORD: Part = (0, 32);
 
-/// A source as an instruction names it.
+/// A source with its selector and sign.
 struct Source<'a> {
     value: &'a Src,
     video: Option<&'a VideoSrc>,
@@ -53,7 +54,7 @@ impl Source<'_> {
         }
     }
 
-    /// The elements of a packed form, or those that it reads by default.
+    /// The elements that a packed form selects; the default if none are given.
     fn elements(&self, default: &[u8]) -> Option<Vec<u8>> {
         match self.video.map(|video| video.elements.as_slice()) {
             None | Some([]) => Some(default.to_vec()),
@@ -70,7 +71,7 @@ fn signed(q: &Query<'_>, slot: Slot) -> Option<bool> {
     }
 }
 
-/// A destination for 32 bits, and the bytes of it that are written.
+/// A 32-bit destination, and the bytes of it that are written.
 fn target(q: &Query<'_>) -> Option<(Dst, u8)> {
     let dst = q.inst.dsts.first().copied()?;
     let fits = |reg: ptx::ir::Reg| super::class_bits(reg.class) >= 32;
@@ -94,7 +95,7 @@ fn relation(q: &Query<'_>) -> Option<IntPred> {
     })
 }
 
-/// An operation on two exact values; shifts are not among the packed forms.
+/// An operation on two exact values. The packed forms have no shifts.
 #[derive(Clone, Copy, PartialEq)]
 enum Exact {
     Add,
@@ -153,7 +154,8 @@ impl Exact {
             Exact::Set(pred) => b.zext(b.icmp(pred, x, y), x.ty()),
             Exact::Shl(mode) => {
                 let by = shift_count(l, y, mode);
-                // Only a shift by 32 could leave 64 bits; what it gives is beyond every range either way, with the same low word.
+                // Only a shift by 32 could exceed 64 bits. The result used instead is beyond every range as
+                // well, with the same low word.
                 let far = b.icmp(IntPred::Eq, by, k(32));
                 let limited = b.intrinsic("llvm.smin", &[x.ty()], &[x, k(0x7fff_ffff)]);
                 b.shl(b.select(far, limited, x), by)
@@ -211,7 +213,7 @@ pub(super) fn scalar(q: &Query<'_>) -> Option<Lowering> {
     let shifts = matches!(op, Exact::Shl(_) | Exact::Shr(_));
     let d_signed = if set { false } else { signed(q, Slot::Dtype)? };
     let x_signed = signed(q, Slot::Atype)?;
-    // The type of b is a literal `.u32` in the shifts.
+    // In the shifts, the type of b is a literal `.u32`.
     let y_signed = if q.inst.mods.ty_in(Slot::Btype).is_some() {
         signed(q, Slot::Btype)?
     } else {
@@ -246,7 +248,7 @@ pub(super) fn scalar(q: &Query<'_>) -> Option<Lowering> {
 pub(super) fn vmad(q: &Query<'_>) -> Option<Lowering> {
     let (dst, bytes) = target(q)?;
     let (x, y, c) = (source(q, 0)?, source(q, 1)?, source(q, 2)?);
-    // dtype has no part in the result.
+    // dtype does not affect the result.
     signed(q, Slot::Dtype)?;
     let (x_signed, y_signed) = (signed(q, Slot::Atype)?, signed(q, Slot::Btype)?);
     q.look(|slot, _| slot == Slot::Scale);
@@ -255,7 +257,7 @@ pub(super) fn vmad(q: &Query<'_>) -> Option<Lowering> {
     let negate_c = c.negated();
     let (x_part, y_part) = (x.part()?, y.part()?);
     let is_signed = x_signed || y_signed || negate_product || negate_c;
-    // Only products of unsigned words leave 64 bits.
+    // Only products of unsigned words exceed 64 bits.
     let whole = x_part == WORD && y_part == WORD && !x_signed && !y_signed;
     if bytes != 0b1111 || whole && (sat || scale != 0) {
         return None;
@@ -263,7 +265,7 @@ pub(super) fn vmad(q: &Query<'_>) -> Option<Lowering> {
     words(q, dst, move |l, [x, y, c]| {
         let b = l.b;
         let product = b.mul(l.part(x, x_part, x_signed), l.part(y, y_part, y_signed));
-        // At most one of the three is negated: complemented, and one is added.
+        // At most one of the three is negated: it is complemented, and one is added.
         let one = po || negate_product || negate_c;
         let product = if !po && negate_product { b.not(product) } else { product };
         let c = if !po && !negate_product && negate_c { b.not(c) } else { c };
@@ -334,7 +336,7 @@ impl Packed {
         32 / self.width
     }
 
-    /// All elements by one operation on a vector of bytes or halves, where there is one.
+    /// All elements by one operation on a vector of bytes or halves, if there is one.
     fn at_once(&self, l: &Lower<'_, '_>, x: Value, y: Value, c: Value) -> Option<Value> {
         let count = self.count() as u8;
         let plain = self.mask == (1 << count) - 1
@@ -360,7 +362,7 @@ impl Packed {
             (Exact::Min, _, true) if !self.add => call("llvm.smin"),
             (Exact::Max, _, false) => call("llvm.umax"),
             (Exact::Max, _, true) if !self.add => call("llvm.smax"),
-            // As unsigned elements also of signed ones.
+            // The differences are unsigned, also for signed elements.
             (Exact::Absdiff, false, _) => l.distance(x, y, is_signed),
             (Exact::Avrg, _, false) => {
                 let wide = b.vec(b.int(2 * self.width), l.lanes * self.count());
@@ -414,7 +416,7 @@ impl Lower<'_, '_> {
         if signed { self.b.sext(part, wide) } else { self.b.zext(part, wide) }
     }
 
-    /// The low bits of a value at a place of words, the rest from `c`.
+    /// Inserts the low bits of a value into a part of words; the other bits are those of `c`.
     fn merged(&self, value: Value, c: Value, (low, width): Part) -> Value {
         if width == 32 {
             return value;
