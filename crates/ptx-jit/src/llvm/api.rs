@@ -1,7 +1,7 @@
-//! LLVM's C functions, found in its shared library when they are first needed.
+//! LLVM's C functions, looked up in its shared library when they are first needed.
 //!
-//! The signatures stand here once more, and the compiler compares each with `llvm-sys`: a wrong one does not build.
-//! The library stays loaded until the process ends.
+//! The signatures are repeated here, and the compiler compares each with `llvm-sys`: a wrong one does not
+//! compile. Invariant: the library stays loaded until the process ends.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
 use std::fmt;
@@ -32,7 +32,7 @@ use llvm_sys::{
     LLVMTypeKind,
 };
 
-/// Why there is no compiled code: no usable LLVM, or LLVM refused.
+/// Why there is no compiled code: no usable LLVM, or LLVM reported an error.
 #[derive(Clone, Debug)]
 pub struct Error(String);
 
@@ -54,7 +54,7 @@ type Name = *const c_char;
 
 macro_rules! api {
     ($($($module:ident)::+ => $name:ident($($arg:ty),*) $(-> $ret:ty)?;)*) => {
-        /// The functions, by their names in C.
+        /// The functions, by their C names.
         #[allow(non_snake_case, reason = "the names are LLVM's")]
         pub(super) struct Api { $(pub(super) $name: unsafe extern "C" fn($($arg),*) $(-> $ret)?,)* }
 
@@ -62,8 +62,9 @@ macro_rules! api {
             fn find(library: &Library) -> Result<Api, Error> {
                 Ok(Api {
                     $($name: {
-                        // SAFETY: the signature was compared with `llvm-sys`'s of the same LLVM version, below; the version
-                        // of the library is checked before anything else of it is called.
+                        // SAFETY: the signature is compared with that of `llvm-sys` for the same LLVM
+                        // version, below; the version of the library is checked before any other function of
+                        // it is called.
                         let found = unsafe { library.get(concat!(stringify!($name), "\0").as_bytes()) };
                         *found.map_err(|_| Error::new(concat!("LLVM has no function ", stringify!($name))))?
                     },)*
@@ -234,14 +235,14 @@ api! {
     );
 }
 
-/// The functions of the architecture that this program runs on, which make its target known.
+/// The functions that register LLVM's target for the architecture that this program runs on.
 #[cfg(target_arch = "x86_64")]
 const INITIALISE: [&str; 5] = [
     "LLVMInitializeX86TargetInfo",
     "LLVMInitializeX86Target",
     "LLVMInitializeX86TargetMC",
     "LLVMInitializeX86AsmPrinter",
-    // For hints, which are in assembly.
+    // Needed for prefetches, which are inline assembly.
     "LLVMInitializeX86AsmParser",
 ];
 #[cfg(target_arch = "aarch64")]
@@ -265,7 +266,8 @@ pub(super) fn load() -> Result<&'static Api, Error> {
         let library = open()?;
         let api = Api::find(&library)?;
         let (mut major, mut minor, mut patch) = (0, 0, 0);
-        // SAFETY: three places to write to; this function's signature is the same in every LLVM that has it.
+        // SAFETY: the function writes to three live integers; its signature is the same in every LLVM that
+        // has it.
         unsafe { (api.LLVMGetVersion)(&mut major, &mut minor, &mut patch) };
         if major != 22 {
             return Err(Error::new(format!(
@@ -273,15 +275,15 @@ pub(super) fn load() -> Result<&'static Api, Error> {
             )));
         }
         for name in INITIALISE {
-            // SAFETY: these functions take and return nothing in every LLVM.
+            // SAFETY: in every LLVM these functions have no parameters and no result.
             let function = unsafe { library.get::<unsafe extern "C" fn()>(name.as_bytes()) };
             let function = function.map_err(|_| {
                 Error::new(format!("this LLVM has no code generator for this machine ({name})"))
             })?;
-            // SAFETY: as above; `OnceLock` lets one thread at a time do this.
+            // SAFETY: as above; `OnceLock` allows one thread at a time.
             unsafe { function() };
         }
-        // LLVM is never unloaded: compiled code and its tables would outlive it.
+        // LLVM is never unloaded: compiled code and its tables outlive this function.
         std::mem::forget(library);
         Ok(api)
     })
@@ -289,29 +291,29 @@ pub(super) fn load() -> Result<&'static Api, Error> {
     .map_err(Clone::clone)
 }
 
-/// The LLVM of this process.
+/// The LLVM library of this process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct About {
     /// Major, minor and patch number.
     pub version: (u32, u32, u32),
-    /// The file that it was loaded from, as far as the system says.
+    /// The file that it was loaded from, if the system tells.
     pub library: String,
 }
 
-/// Which LLVM this process uses; loads it.
+/// The LLVM library that this process uses; loads it.
 ///
 /// # Errors
-/// As compiling would report: there is no library, or not the right one.
+/// As compiling would report: there is no library, or it is not the right one.
 pub fn about() -> Result<About, Error> {
     let api = load()?;
     let (mut major, mut minor, mut patch) = (0, 0, 0);
-    // SAFETY: three places to write to, which live until the call ends.
+    // SAFETY: the function writes to three integers that live until the call ends.
     unsafe { (api.LLVMGetVersion)(&mut major, &mut minor, &mut patch) };
     let place = places()?.into_iter().next().map_or_else(String::new, |place| place.display().to_string());
     Ok(About { version: (major, minor, patch), library: loaded_file().unwrap_or(place) })
 }
 
-/// The file of the loaded library, from the process's own map of its memory.
+/// The file of the loaded library, from the process's memory map.
 fn loaded_file() -> Option<String> {
     let address = address_in_library()?;
     let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
@@ -330,15 +332,16 @@ pub(super) fn address_in_library() -> Option<usize> {
     Some(api.LLVMGetVersion as *const () as usize)
 }
 
-/// The functions of LLVM, for code that holds something that LLVM made.
+/// The functions of LLVM, for code that holds an object that LLVM created.
 pub(super) fn api() -> &'static Api {
     load().expect("LLVM is loaded before anything is made with it")
 }
 
-/// What packages call the library.
+/// The file name of the library in packages.
 const FILE: &str = "libLLVM.so.22.1";
 
-/// Where the library may be: `PTXVM_LLVM`, or else around this program or library, where the build found it, or on the system's search path.
+/// The paths at which the library is looked for: `PTXVM_LLVM`; or else next to this program or library, where
+/// the build found it, and on the system's search path.
 fn places() -> Result<Vec<PathBuf>, Error> {
     if let Some(chosen) = std::env::var_os("PTXVM_LLVM") {
         let chosen = PathBuf::from(chosen);
@@ -356,7 +359,7 @@ fn places() -> Result<Vec<PathBuf>, Error> {
     Ok(places)
 }
 
-/// Which library will be loaded, as far as that shows without loading it: its path, size and time.
+/// The library that will be loaded, as far as this can be found without loading it: its path, size and time.
 pub(crate) fn library() -> &'static str {
     static LIBRARY: OnceLock<String> = OnceLock::new();
     LIBRARY.get_or_init(|| {
@@ -398,18 +401,18 @@ fn open_at(place: &Path) -> Result<Library, libloading::Error> {
     unsafe { Library::new(place) }
 }
 
-/// Calls a function of LLVM. The arguments are handles of one live module or session, in the types that LLVM wants.
+/// Calls a function of LLVM. The arguments are handles of one live module or session, in LLVM's types.
 macro_rules! call {
     ($name:ident($($arg:expr),* $(,)?)) => {{
         let function = $crate::llvm::api::api().$name;
-        // SAFETY: the signature is LLVM's; handles come from live modules and sessions only (the invariant of this layer),
-        // pointers are to places that live during the call.
+        // SAFETY: the signature is LLVM's; handles come from live modules and sessions only (the invariant of
+        // this layer), and pointers are to memory that lives during the call.
         unsafe { function($($arg),*) }
     }};
 }
 pub(super) use call;
 
-/// A message of LLVM's as our own text; the original is freed.
+/// Copies a message of LLVM and frees the original.
 pub(super) fn take_message(message: *mut c_char) -> String {
     if message.is_null() {
         return String::new();
@@ -420,7 +423,7 @@ pub(super) fn take_message(message: *mut c_char) -> String {
     text
 }
 
-/// An error of LLVM's as ours.
+/// Converts an error of LLVM.
 pub(super) fn check(error: LLVMErrorRef) -> Result<(), Error> {
     if error.is_null() {
         return Ok(());
@@ -432,7 +435,7 @@ pub(super) fn check(error: LLVMErrorRef) -> Result<(), Error> {
     Err(Error(text))
 }
 
-/// LLVM's truth values.
+/// A truth value in LLVM's type.
 pub(super) fn llvm_bool(value: bool) -> c_int {
     c_int::from(value)
 }

@@ -1,4 +1,4 @@
-//! Instructions from values to values: integers, floating point, comparisons, conversions.
+//! Instructions that compute values from values: integers, floating point, comparisons, conversions.
 
 use llvm_sys::{LLVMIntPredicate, LLVMOpcode, LLVMRealPredicate};
 
@@ -6,7 +6,7 @@ use super::api::call;
 use super::builder::{Builder, NAMELESS};
 use super::module::{Type, Value};
 
-/// How integers are compared.
+/// The relation of an integer comparison.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum IntPred {
     /// Equal.
@@ -31,7 +31,8 @@ pub(crate) enum IntPred {
     Sge,
 }
 
-/// How floating-point numbers are compared; the unordered ones (`U..`) are also true if one is NaN.
+/// The relation of a floating-point comparison; the unordered ones (`U..`) are also true if an operand is
+/// NaN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum FloatPred {
     /// Ordered and equal.
@@ -46,9 +47,9 @@ pub(crate) enum FloatPred {
     Ogt,
     /// Ordered and greater or equal.
     Oge,
-    /// Neither is NaN.
+    /// No operand is NaN.
     Ord,
-    /// One is NaN.
+    /// An operand is NaN.
     Uno,
     /// Unordered or equal.
     Ueq,
@@ -102,7 +103,7 @@ impl FloatPred {
     }
 }
 
-/// How two vectors were compared.
+/// The relation by which two vectors were compared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Compared {
     /// As integers.
@@ -111,14 +112,14 @@ pub(crate) enum Compared {
     Float(FloatPred),
 }
 
-/// How two vectors of bits were joined.
+/// The bitwise operation by which two vectors of bits were combined.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Bitwise {
-    /// Both.
+    /// Bits that are one in both.
     And,
-    /// Any.
+    /// Bits that are one in either.
     Or,
-    /// One.
+    /// Bits that are one in exactly one.
     Xor,
 }
 
@@ -153,7 +154,7 @@ const FLOAT_PREDS: [FloatPred; 14] = [
 ];
 
 impl Value {
-    /// What instruction it is, if it is one.
+    /// The opcode, if the value is an instruction.
     pub(super) fn opcode(self) -> Option<LLVMOpcode> {
         let is = !call!(LLVMIsAInstruction(self.0)).is_null();
         is.then(|| call!(LLVMGetInstructionOpcode(self.0)))
@@ -163,7 +164,7 @@ impl Value {
         Value(call!(LLVMGetOperand(self.0, number)))
     }
 
-    /// What it compares, if it is a comparison.
+    /// The relation and the operands, if the value is a comparison.
     pub(crate) fn comparison(self) -> Option<(Compared, Value, Value)> {
         let compared = match self.opcode()? {
             LLVMOpcode::LLVMICmp => {
@@ -179,7 +180,7 @@ impl Value {
         Some((compared, self.operand(0), self.operand(1)))
     }
 
-    /// What it joins bit by bit, if it does.
+    /// The operation and the operands, if the value is a bitwise operation.
     pub(crate) fn joined(self) -> Option<(Bitwise, Value, Value)> {
         let how = match self.opcode()? {
             LLVMOpcode::LLVMAnd => Bitwise::And,
@@ -190,14 +191,14 @@ impl Value {
         Some((how, self.operand(0), self.operand(1)))
     }
 
-    /// The vector of as many elements of which it is another view, if it is one.
+    /// The operand of a bitcast that keeps the number of elements, if the value is one.
     pub(crate) fn viewed(self) -> Option<Value> {
         let LLVMOpcode::LLVMBitCast = self.opcode()? else { return None };
         let of = self.operand(0);
         (of.ty().lanes() == self.ty().lanes()).then_some(of)
     }
 
-    /// The scalar that is in each of its elements, if it was [made](Builder::splat) so.
+    /// The scalar in each element, if the value was made by [`Builder::splat`].
     pub(crate) fn splatted(self) -> Option<Value> {
         let LLVMOpcode::LLVMShuffleVector = self.opcode()? else { return None };
         let first = self.operand(0);
@@ -208,7 +209,7 @@ impl Value {
         same.then(|| first.operand(1))
     }
 
-    /// Whether anything uses it.
+    /// Whether any instruction uses the value.
     pub(crate) fn is_used(self) -> bool {
         !call!(LLVMGetFirstUse(self.0)).is_null()
     }
@@ -230,13 +231,13 @@ binary! {
     add => LLVMAdd;
     /// Difference, wrapping.
     sub => LLVMSub;
-    /// Product, its low half.
+    /// The low half of the product, wrapping.
     mul => LLVMMul;
-    /// Shift left; **undefined from the width on**.
+    /// Shift left; **undefined if the amount is at least the width**.
     shl => LLVMShl;
-    /// Shift right, unsigned; **undefined from the width on**.
+    /// Unsigned shift right; **undefined if the amount is at least the width**.
     lshr => LLVMLShr;
-    /// Shift right, signed; **undefined from the width on**.
+    /// Signed shift right; **undefined if the amount is at least the width**.
     ashr => LLVMAShr;
     /// Quotient, unsigned; **undefined for a zero divisor**.
     udiv => LLVMUDiv;
@@ -284,29 +285,30 @@ convert! {
     sitofp => LLVMSIToFP;
     /// An unsigned integer as floating point, rounded to nearest even.
     uitofp => LLVMUIToFP;
-    /// Floating point as signed integer towards zero; **undefined out of range and for NaN**.
+    /// Floating point to signed integer, truncating; **undefined out of range and for NaN**.
     fptosi => LLVMFPToSI;
-    /// Floating point as unsigned integer towards zero; **undefined out of range and for NaN**.
+    /// Floating point to unsigned integer, truncating; **undefined out of range and for NaN**.
     fptoui => LLVMFPToUI;
 }
 
 impl Builder<'_> {
-    /// Bits of both.
+    /// Bits that are one in both.
     pub(crate) fn and(&self, a: Value, b: Value) -> Value {
         self.bitwise(Bitwise::And, a, b)
     }
 
-    /// Bits of either.
+    /// Bits that are one in either.
     pub(crate) fn or(&self, a: Value, b: Value) -> Value {
         self.bitwise(Bitwise::Or, a, b)
     }
 
-    /// Bits of one alone.
+    /// Bits that are one in exactly one.
     pub(crate) fn xor(&self, a: Value, b: Value) -> Value {
         self.bitwise(Bitwise::Xor, a, b)
     }
 
-    /// Vectors of bits are joined with constants at most once.
+    /// Combines two values bit by bit. Successive operations of a vector of bits with constants are folded
+    /// into one.
     fn bitwise(&self, how: Bitwise, a: Value, b: Value) -> Value {
         let opcode = match how {
             Bitwise::And => LLVMOpcode::LLVMAnd,
@@ -337,7 +339,7 @@ impl Builder<'_> {
     fn binary(&self, opcode: LLVMOpcode, a: Value, b: Value) -> Value {
         debug_assert_eq!(a.ty(), b.ty(), "an operation on two types: {}, {}", a.describe(), b.describe());
         use LLVMOpcode::{LLVMAdd, LLVMLShr, LLVMMul, LLVMShl, LLVMSub};
-        // What changes nothing costs time later on.
+        // An operation that changes nothing would cost compile time later.
         match opcode {
             LLVMAdd | LLVMSub | LLVMShl | LLVMLShr if b.number() == Some(0) => a,
             LLVMMul if b.number() == Some(1) => a,
@@ -355,12 +357,12 @@ impl Builder<'_> {
         Value(call!(LLVMBuildCast(self.raw, opcode, value.0, to.0, NAMELESS)))
     }
 
-    /// The sign flipped, also of NaN.
+    /// The value with its sign flipped, also of NaN.
     pub(crate) fn fneg(&self, value: Value) -> Value {
         Value(call!(LLVMBuildFNeg(self.raw, value.0, NAMELESS)))
     }
 
-    /// All bits flipped.
+    /// The value with all bits flipped.
     pub(crate) fn not(&self, value: Value) -> Value {
         let ones = self.ones(value.ty());
         self.xor(value, ones)
@@ -384,7 +386,7 @@ impl Builder<'_> {
         Value(call!(LLVMBuildFCmp(self.raw, pred.raw(), a.0, b.0, NAMELESS)))
     }
 
-    /// A number that is not poison.
+    /// The value; an arbitrary number if it was poison.
     pub(crate) fn freeze(&self, value: Value) -> Value {
         Value(call!(LLVMBuildFreeze(self.raw, value.0, NAMELESS)))
     }

@@ -1,14 +1,16 @@
-//! The folders around this program and this library, where a package keeps LLVM.
+//! The folders around this program and this library in which packages put LLVM.
 //!
-//! Invariant: a folder is found from the file that holds this code (a program, `libcuda.so.1`, a Python extension), with links
-//! followed, so a package works at whatever place it was unpacked. It does not look at the environment.
+//! Invariant: a folder is found from the file that contains this code (a program, `libcuda.so.1`, a Python
+//! extension), with links followed, so a package works wherever it is unpacked. The environment is not read.
 
 use std::path::{Path, PathBuf};
 
-/// Where packages keep LLVM, from the folder of a program or library: beside it, below it as in a Python wheel, or beside `bin`.
+/// The folders for LLVM, relative to the folder of a program or library: the same one, one below it as in a
+/// Python wheel, or one next to `bin`.
 const PARTS: [&str; 4] = ["", "lib/ptxvm", "../lib/ptxvm", "../lib"];
 
-/// The places in which `file` may lie, best first: those of the file that holds this code before those of the program.
+/// The paths at which `file` may exist, best first: those around the file that contains this code before
+/// those around the program.
 pub(super) fn places(file: &str) -> Vec<PathBuf> {
     let program = std::env::current_exe().ok();
     let mut places = Vec::new();
@@ -22,7 +24,8 @@ pub(super) fn places(file: &str) -> Vec<PathBuf> {
     places
 }
 
-/// The file that holds this function; `None` where the loader knows no full path, as of a program, whose name is what its parent said.
+/// The file that contains this function; `None` if the loader knows no full path. For a program, the loader's
+/// name is the one that its parent gave.
 #[cfg(target_os = "linux")]
 fn this_object() -> Option<PathBuf> {
     use std::ffi::{CStr, OsStr};
@@ -30,7 +33,7 @@ fn this_object() -> Option<PathBuf> {
     use std::os::unix::ffi::OsStrExt as _;
     let mut about = MaybeUninit::<libc::Dl_info>::zeroed();
     let here = this_object as fn() -> Option<PathBuf> as *const libc::c_void;
-    // SAFETY: `dladdr` takes any address and writes to a place for one `Dl_info`.
+    // SAFETY: `dladdr` takes any address and writes to memory for one `Dl_info`.
     let found = unsafe { libc::dladdr(here, about.as_mut_ptr()) };
     // SAFETY: null pointers are values of all its fields, and `dladdr` writes valid ones.
     let about = unsafe { about.assume_init() };
@@ -42,7 +45,7 @@ fn this_object() -> Option<PathBuf> {
     Some(PathBuf::from(OsStr::from_bytes(name.to_bytes()))).filter(|path| path.is_absolute())
 }
 
-/// Not found out: the program's folder is searched.
+/// Not implemented; the program's folder is searched.
 #[cfg(not(target_os = "linux"))]
 fn this_object() -> Option<PathBuf> {
     None

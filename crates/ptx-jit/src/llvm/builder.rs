@@ -1,5 +1,6 @@
-//! The builder: types, constants, and vectors' elements. Operations are in [`arithmetic`](super::arithmetic), memory in
-//! [`memory`](super::memory), branches in [`control`](super::control).
+//! The builder: types, constants, and elements of vectors. Operations are in
+//! [`arithmetic`](super::arithmetic), memory accesses in [`memory`](super::memory), branches in
+//! [`control`](super::control).
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -10,7 +11,7 @@ use llvm_sys::prelude::{LLVMBuilderRef, LLVMTypeRef, LLVMValueRef};
 use super::api::call;
 use super::module::{Function, Module, Type, Value, c_name, length};
 
-/// Results have no names.
+/// The empty name that results have.
 pub(super) const NAMELESS: *const c_char = c"".as_ptr();
 
 /// Appends instructions to blocks of one module. Each method is named like the instruction it makes.
@@ -19,7 +20,7 @@ pub(crate) struct Builder<'m> {
     pub(super) raw: LLVMBuilderRef,
     pub(super) profile_kind: c_uint,
     intrinsics: RefCell<HashMap<Overload, Function>>,
-    /// Dot products, each with the sum that it adds to as its first operand.
+    /// Dot products; the first operand of each is the sum that it adds to.
     pub(super) dots: RefCell<Vec<Value>>,
 }
 
@@ -33,7 +34,7 @@ impl Drop for Builder<'_> {
 }
 
 impl<'m> Builder<'m> {
-    /// A builder that stands nowhere yet.
+    /// A builder without a position.
     pub(crate) fn new(module: &'m Module) -> Builder<'m> {
         let raw = call!(LLVMCreateBuilderInContext(module.context));
         let profile_kind = call!(LLVMGetMDKindIDInContext(module.context, c"prof".as_ptr(), 4));
@@ -190,7 +191,7 @@ impl<'m> Builder<'m> {
         self.shuffle(vector, vector, indices)
     }
 
-    /// A scalar in each of `lanes` elements; with one lane the scalar itself.
+    /// A vector of `lanes` elements that are all the scalar; the scalar itself if `lanes` is 1.
     pub(crate) fn splat(&self, scalar: Value, lanes: u32) -> Value {
         if lanes == 1 {
             return scalar;
@@ -204,7 +205,7 @@ impl<'m> Builder<'m> {
         self.shuffle(first, poison, &vec![0; lanes as usize])
     }
 
-    /// One vector after the other.
+    /// The elements of one vector followed by those of another.
     pub(crate) fn concat(&self, a: Value, b: Value) -> Value {
         let lanes = a.ty().lanes() as i32;
         self.shuffle(a, b, &(0..2 * lanes).collect::<Vec<_>>())
@@ -256,7 +257,7 @@ impl<'m> Builder<'m> {
         )))
     }
 
-    /// Calls the host's function of that name, which whoever places the code resolves.
+    /// Calls the host's function of that name. Its address is resolved when the code is placed.
     pub(crate) fn call_host(&self, fn_type: Type, name: &str, args: &[Value]) -> Value {
         let known = self.module.externals.borrow().get(name).copied();
         let function = known.unwrap_or_else(|| {
@@ -267,8 +268,8 @@ impl<'m> Builder<'m> {
         self.call(fn_type, function, args)
     }
 
-    /// The address that whoever places the code gives that name, as a 64-bit integer. Code that uses it does not depend on where
-    /// things are in this process.
+    /// The address that this symbol is resolved to when the code is placed, as a 64-bit integer. Code that
+    /// uses it does not depend on addresses in this process.
     pub(crate) fn address(&self, name: &str) -> Value {
         let known = self.module.externals.borrow().get(name).copied();
         let place = known.unwrap_or_else(|| {
@@ -280,7 +281,7 @@ impl<'m> Builder<'m> {
         self.ptr_to_int(place)
     }
 
-    /// What of the host the module's code names, sorted.
+    /// The symbols of the host that the module's code refers to, sorted.
     pub(crate) fn externals(&self) -> Vec<String> {
         let externals = self.module.externals.borrow();
         let mut names: Vec<String> = externals.keys().cloned().collect();
@@ -294,7 +295,7 @@ impl<'m> Builder<'m> {
     }
 }
 
-/// A count as LLVM wants it.
+/// A count in LLVM's type.
 pub(super) fn count(len: usize) -> c_uint {
     c_uint::try_from(len).unwrap_or(c_uint::MAX)
 }

@@ -1,6 +1,8 @@
-//! Code in memory: placed by [`place`](super::place) where that knows all that the object holds, else by ORC.
+//! Code in memory: placed by [`place`](super::place) if that supports all that the object contains, else by
+//! ORC.
 //!
-//! Invariant: code is there as long as its [`Code`]. ORC is started when the first object needs it, and stays until the process ends.
+//! Invariant: code stays in memory as long as its [`Code`] exists. ORC is started when the first object needs
+//! it, and stays until the process ends.
 
 use std::ffi::{CStr, c_void};
 use std::fmt;
@@ -21,18 +23,18 @@ use super::api::{Error, call, check, load};
 use super::module::c_name;
 use super::place::{self, Placed};
 
-/// Code in memory, which goes when this is dropped.
+/// Code in memory, which is freed when this is dropped.
 pub(crate) struct Code(Home);
 
 enum Home {
     Own(Placed),
     Orc {
-        /// Taken out only by `drop`.
+        /// Only `drop` takes it.
         dylib: Option<Dylib>,
     },
 }
 
-// SAFETY: nothing in it changes but in `drop`; ORC locks for itself.
+// SAFETY: only `drop` changes it; ORC does its own locking.
 unsafe impl Sync for Code {}
 
 impl fmt::Debug for Code {
@@ -41,14 +43,15 @@ impl fmt::Debug for Code {
     }
 }
 
-/// Functions and places of the host, by the names that code has for them.
+/// Addresses of host functions and data, by their symbol names.
 pub(crate) type Symbols<'a> = &'a [(String, usize)];
 
 impl Code {
-    /// Places the code of an object file that this crate made. The bytes are trusted: check those that come from outside.
+    /// Places the code of an object file that this crate generated. The bytes are trusted: bytes from outside
+    /// must be checked before.
     ///
     /// # Errors
-    /// They are no object file of this machine, or it names what is not among the symbols.
+    /// They are not an object file of this machine, or the object refers to an unknown symbol.
     pub(crate) fn place(object: &[u8], symbols: Symbols<'_>) -> Result<Code, Error> {
         let library = LIBRARY.iter().map(|(name, address)| (*name, address()));
         let resolve = |name: &str| {
@@ -64,7 +67,7 @@ impl Code {
         }
     }
 
-    /// The same by ORC: any object.
+    /// As [`Code::place`], by ORC: any object.
     pub(super) fn orc(object: &[u8], symbols: Symbols<'_>) -> Result<Code, Error> {
         let orc = Orc::get()?;
         let dylib = orc.dylib(symbols)?;
@@ -82,7 +85,7 @@ impl Code {
     /// The address of a function; valid until the code is dropped.
     ///
     /// # Errors
-    /// There is none of that name, or the object can't be placed.
+    /// There is no function of that name, or the object can't be placed.
     pub(crate) fn lookup(&self, name: &str) -> Result<usize, Error> {
         match &self.0 {
             Home::Own(placed) => {
@@ -100,19 +103,19 @@ impl Drop for Code {
             && let (Some(dylib), Ok(orc)) = (dylib.take(), Orc::get())
             && check(call!(LLVMOrcJITDylibClear(dylib.0))).is_ok()
         {
-            // Where clearing fails nothing can be done, and the name space is not used again.
+            // If clearing fails, the name space is not used again.
             orc.dylibs.lock().unwrap_or_else(PoisonError::into_inner).free.push(dylib);
         }
     }
 }
 
-/// LLVM's own placing of objects.
+/// LLVM's ORC, which places any object.
 struct Orc {
     jit: LLVMOrcLLJITRef,
     dylibs: Mutex<Dylibs>,
 }
 
-/// Name spaces for objects: each object gets its own, so that names of two objects never meet.
+/// Name spaces for objects: each object has its own, so that names of two objects do not conflict.
 #[derive(Default)]
 struct Dylibs {
     made: usize,
@@ -121,15 +124,15 @@ struct Dylibs {
 
 struct Dylib(LLVMOrcJITDylibRef);
 
-// SAFETY: ORC's sessions and name spaces lock for themselves; nothing of a thread is kept in them.
+// SAFETY: ORC's sessions and name spaces do their own locking, and contain no thread-local state.
 unsafe impl Send for Dylib {}
-// SAFETY: `jit` locks for itself (see `Dylib`); all else is `Send`.
+// SAFETY: `jit` does its own locking (see `Dylib`); the other fields are `Send`.
 unsafe impl Send for Orc {}
-// SAFETY: as above; all that changes is behind a `Mutex`.
+// SAFETY: as above; every field that changes is behind a `Mutex`.
 unsafe impl Sync for Orc {}
 
 impl Orc {
-    /// The process's; started when it is first asked for.
+    /// The ORC of this process; the first call starts it.
     fn get() -> Result<&'static Orc, Error> {
         static ORC: OnceLock<Result<Orc, Error>> = OnceLock::new();
         let start = || {
@@ -141,7 +144,8 @@ impl Orc {
         ORC.get_or_init(start).as_ref().map_err(Clone::clone)
     }
 
-    /// A name space with nothing in it but those symbols and the functions of C that code generators call on their own.
+    /// A name space that contains only these symbols and the C functions that code generators call on their
+    /// own.
     fn dylib(&self, symbols: Symbols<'_>) -> Result<Dylib, Error> {
         let mut dylibs = self.dylibs.lock().unwrap_or_else(PoisonError::into_inner);
         let dylib = dylibs.free.pop().unwrap_or_else(|| {
@@ -192,14 +196,14 @@ impl Orc {
             answer,
             context
         ));
-        // Whichever thread places the code answers, also if it fails.
+        // The thread that places the code answers, also if placing fails.
         receiver.recv().map_err(|_| Error::new("LLVM gave no answer"))?
     }
 }
 
 type Answer = Result<usize, Error>;
 
-/// Passes the answer of a lookup on to who waits for it.
+/// Passes the answer of a lookup to the thread that waits for it.
 extern "C" fn answer(error: LLVMErrorRef, result: LLVMOrcCSymbolMapPairs, len: usize, context: *mut c_void) {
     // SAFETY: `context` is the box that `lookup` made for this one call.
     let sender = unsafe { Box::from_raw(context.cast::<Sender<Answer>>()) };
@@ -211,13 +215,13 @@ extern "C" fn answer(error: LLVMErrorRef, result: LLVMOrcCSymbolMapPairs, len: u
         let pair = unsafe { &*result };
         Ok(pair.Sym.Address as usize)
     });
-    // Who waits does so until this comes.
+    // The other thread waits until this message arrives.
     let _ = sender.send(found);
 }
 
 type Find = fn() -> usize;
 
-/// Functions of C that LLVM may call for an instruction without our asking: how to find each.
+/// C functions that LLVM may call for an instruction on its own, and how each address is found.
 const LIBRARY: [(&CStr, Find); 3] = [
     (c"memcpy", || memcpy as *const () as usize),
     (c"memmove", || memmove as *const () as usize),

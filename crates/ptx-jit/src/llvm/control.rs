@@ -6,14 +6,14 @@ use super::api::call;
 use super::builder::{Builder, NAMELESS, count};
 use super::module::{Block, Function, Type, Value, c_name};
 
-/// Which way a branch mostly goes.
+/// The likely direction of a branch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Likely {
-    /// Mostly the first way.
+    /// The first successor is likely.
     Yes,
-    /// Mostly the second way.
+    /// The second successor is likely.
     No,
-    /// Not known.
+    /// Unknown.
     Unknown,
 }
 
@@ -30,43 +30,43 @@ impl Builder<'_> {
         Block(call!(LLVMAppendBasicBlockInContext(self.module.context, function, c"".as_ptr())))
     }
 
-    /// Goes on at the end of a block.
+    /// Continues at the end of a block.
     pub(crate) fn position_at_end(&self, block: Block) {
         call!(LLVMPositionBuilderAtEnd(self.raw, block.0));
     }
 
-    /// Goes on before the terminator of a block.
+    /// Continues before the terminator of a block.
     pub(crate) fn position_before_end(&self, block: Block) {
         let end = call!(LLVMGetBasicBlockTerminator(block.0));
         call!(LLVMPositionBuilderBefore(self.raw, end));
     }
 
-    /// Takes a block away to which nothing goes, and in which nothing is.
+    /// Deletes an empty block without predecessors.
     pub(crate) fn delete_block(&self, block: Block) {
         call!(LLVMDeleteBasicBlock(block.0));
     }
 
-    /// Takes an instruction away that nothing uses.
+    /// Deletes an instruction without uses.
     pub(crate) fn erase(&self, value: Value) {
         call!(LLVMInstructionEraseFromParent(value.0));
     }
 
-    /// The block it stands in.
+    /// The current block.
     pub(crate) fn current_block(&self) -> Block {
         Block(call!(LLVMGetInsertBlock(self.raw)))
     }
 
-    /// Whether the block it stands in has its terminator already.
+    /// Whether the current block has a terminator.
     pub(crate) fn is_terminated(&self) -> bool {
         !call!(LLVMGetBasicBlockTerminator(self.current_block().0)).is_null()
     }
 
-    /// Goes to a block.
+    /// Branches to a block.
     pub(crate) fn br(&self, to: Block) {
         call!(LLVMBuildBr(self.raw, to.0));
     }
 
-    /// Goes to `yes` if the condition is one, else to `no`.
+    /// Branches to `yes` if the condition is one, else to `no`.
     pub(crate) fn cond_br(&self, condition: Value, yes: Block, no: Block, likely: Likely) {
         let branch = call!(LLVMBuildCondBr(self.raw, condition.0, yes.0, no.0));
         let weights = match likely {
@@ -85,7 +85,7 @@ impl Builder<'_> {
         call!(LLVMSetMetadata(branch, self.profile_kind, node));
     }
 
-    /// Goes to the block of the case that equals the value, or else to `default`.
+    /// Branches to the block of the case that equals the value, else to `default`.
     pub(crate) fn switch(&self, value: Value, default: Block, cases: &[(u64, Block)]) {
         let switch = call!(LLVMBuildSwitch(self.raw, value.0, default.0, count(cases.len())));
         for (number, block) in cases {
@@ -94,12 +94,12 @@ impl Builder<'_> {
         }
     }
 
-    /// A value that depends on where the block was entered from; see [`Builder::add_incoming`].
+    /// A phi; [`Builder::add_incoming`] adds its operands.
     pub(crate) fn phi(&self, ty: Type) -> Value {
         Value(call!(LLVMBuildPhi(self.raw, ty.0, NAMELESS)))
     }
 
-    /// What a phi is when the block is entered from `from`.
+    /// Adds the value that a phi has if the block is entered from `from`.
     pub(crate) fn add_incoming(&self, phi: Value, value: Value, from: Block) {
         debug_assert_eq!(
             phi.ty(),
@@ -121,7 +121,7 @@ impl Builder<'_> {
         };
     }
 
-    /// Says that control never comes here.
+    /// Ends the block; control never arrives here.
     pub(crate) fn unreachable(&self) {
         call!(LLVMBuildUnreachable(self.raw));
     }

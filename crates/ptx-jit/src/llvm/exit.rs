@@ -1,21 +1,24 @@
-//! The end of the process while LLVM works.
+//! The end of the process while a thread executes LLVM.
 //!
-//! `exit` runs the destructors of LLVM's library while other threads still run; a thread inside LLVM would then read tables that are gone, and
-//! crash. So every thread that works in LLVM holds a [`Working`], and the end of the process brings those threads to rest before anything of
-//! LLVM is taken down:
+//! `exit` runs the destructors of LLVM's library while other threads still run. A thread inside LLVM would
+//! then read tables that have been freed, and crash. So every thread that executes LLVM holds a [`Working`],
+//! and the end of the process stops those threads before any part of LLVM is destroyed:
 //!
-//! 1. No new work begins, and code that is being emitted is given up at the next block ([`is_ending`]).
-//! 2. If nothing of LLVM is taken down yet, a compilation that is nearly done has [`GRACE`] to finish, so that its code is kept for later processes.
-//! 3. A thread that is still inside LLVM is parked for good ([`park`](super::park)).
-//! 4. Where that cannot be done, the end waits, but no longer than [`PATIENCE`].
+//! 1. No new work begins, and code that is being emitted is abandoned at the next block ([`is_ending`]).
+//! 2. If no part of LLVM is destroyed yet, a compilation that is nearly done has [`GRACE`] to finish, so that
+//! its code is cached for later processes.
+//! 3. A thread that is still inside LLVM is parked permanently ([`park`](super::park)).
+//! 4. If it cannot be parked, the end of the process waits for it, but no longer than [`PATIENCE`].
 //!
-//! Two things begin this. Destructors of the thread that calls `exit` run before everything else, but only the first thread can have one
-//! ([`guard_this_thread`]): the end of any other thread is no sign that the process ends. `atexit` is for the others. It runs what was
-//! registered last first, and LLVM registers destructors of tables when it first needs them, so some may have run; ours is registered again
-//! with each compilation, and gives no time to finish.
+//! Two events start this. Destructors of the thread that calls `exit` run before everything else, but only
+//! the first thread can use one ([`guard_this_thread`]): the end of any other thread does not mean that the
+//! process ends. `atexit` serves the other threads. It runs the functions in the reverse order of their
+//! registration, and LLVM registers destructors of tables when it first needs them, so some of them may have
+//! run already. Our function is therefore registered again with each compilation, and it gives no time to
+//! finish.
 //!
-//! Invariant: nothing waits in a process that the work was not begun in (a child of `fork` has only the thread that forked), for itself, for
-//! a thread that is parked, or for ever.
+//! Invariant: nothing waits in a process in which the work was not begun (a child of `fork` has only the
+//! thread that forked). A thread never waits for itself, for a parked thread, or without a time limit.
 
 use super::api::{Error, address_in_library};
 use super::park::{self, Interruptible, Parking};
@@ -24,18 +27,18 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long the end of the process waits for work that goes on by itself. Chosen: most kernels take less.
+/// How long the end of the process waits for work that finishes by itself. Chosen: most kernels take less.
 const GRACE: Duration = Duration::from_millis(500);
 /// How long the end of the process waits at most. Chosen: threads are parked within milliseconds where that is possible at all.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How long a thread that was interrupted outside of LLVM's code is left alone.
+/// How long a thread that was interrupted outside of LLVM's code runs before it is interrupted again.
 const AGAIN: Duration = Duration::from_millis(1);
 
-/// A thread that works in LLVM.
+/// A thread that executes LLVM.
 struct Worker {
-    /// The system's number of the thread; 0 where the system has none.
+    /// The system's number of the thread; 0 if the system has none.
     thread: i32,
-    /// How many [`Working`] it holds.
+    /// The number of [`Working`] that it holds.
     held: u32,
     _interruptible: Interruptible,
 }
@@ -43,20 +46,20 @@ struct Worker {
 static WORKERS: Mutex<Vec<Worker>> = Mutex::new(Vec::new());
 static DONE: Condvar = Condvar::new();
 static ENDING: AtomicBool = AtomicBool::new(false);
-/// The process whose threads are counted.
+/// The process whose threads are in the list.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 
-// SAFETY: the C library's, with the signature of the C standard.
+// SAFETY: the function of the C library, with the signature of the C standard.
 unsafe extern "C" {
     fn atexit(function: extern "C" fn()) -> i32;
 }
 
-/// What ends with a thread.
+/// A value whose destructor runs when its thread ends.
 struct Guard;
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        // Another thread that ends is no sign that the process does.
+        // The end of another thread does not mean that the process ends.
         if u32::try_from(this_thread()) == Ok(std::process::id()) {
             stop_workers(GRACE);
         }
@@ -70,34 +73,35 @@ thread_local! {
 /// The system's number of this thread; that of the first thread is the number of the process.
 fn this_thread() -> i32 {
     #[cfg(target_os = "linux")]
-    // SAFETY: it takes nothing and always succeeds.
+    // SAFETY: it has no parameters and always succeeds.
     return unsafe { libc::gettid() };
     #[cfg(not(target_os = "linux"))]
     0
 }
 
-/// If this is the thread that the process began with: when it calls `exit`, or returns from `main`, then compilations that are under way are
-/// stopped before anything of the process is taken down. To be called by threads that have kernels compiled by others. Does nothing the second
-/// time.
+/// If this is the first thread of the process: when it calls `exit`, or returns from `main`, running
+/// compilations are stopped before any part of the process is destroyed. Threads for which other threads
+/// compile kernels must call this. A second call has no effect.
 pub fn guard_this_thread() {
-    // The destructor is registered when the value is first touched; a thread that ends has no use for it any more.
+    // The destructor is registered when the value is first accessed; a thread that is ending does not need it
+    // any more.
     let _ = GUARD.try_with(|_| ());
 }
 
-/// Whether the process is ending, so that work in LLVM is to be given up.
+/// Whether the process is ending, so that work in LLVM must be abandoned.
 pub fn is_ending() -> bool {
     ENDING.load(Ordering::Relaxed)
 }
 
-/// This thread works in LLVM. Several of one thread count as one.
+/// This thread executes LLVM. Several values in one thread count as one.
 #[derive(Debug)]
 pub(crate) struct Working {
-    /// It ends on the thread that it began on.
+    /// It must be dropped on the thread that created it.
     _thread: PhantomData<*const ()>,
 }
 
 impl Working {
-    /// Begins.
+    /// Begins work in LLVM.
     ///
     /// # Errors
     /// The process is ending.
@@ -109,15 +113,15 @@ impl Working {
         let mut workers = workers();
         let process = std::process::id();
         if PROCESS.swap(process, Ordering::SeqCst) != process {
-            // What a parent's threads were doing will never be done here.
+            // The work of a parent's threads does not continue in this process.
             workers.clear();
         }
         match workers.iter_mut().find(|worker| worker.thread == thread && thread != 0) {
             Some(worker) => worker.held += 1,
             None => {
-                // Again each time: what LLVM has registered since would come first otherwise.
-                // SAFETY: the function is there as long as this library, and does not unwind.
-                // An error only means that the process ends as it would without this.
+                // Registered each time: otherwise, functions that LLVM has registered since would run first.
+                // SAFETY: the function exists as long as this library, and does not unwind. If the
+                // registration fails, the process ends as it would without it.
                 let _ = unsafe { atexit(at_exit) };
                 workers.push(Worker { thread, held: 1, _interruptible: Interruptible::begin() });
             }
@@ -147,7 +151,7 @@ extern "C" fn at_exit() {
     stop_workers(Duration::ZERO);
 }
 
-/// Brings all other threads that work in LLVM to rest; those that are done within that time are not parked.
+/// Stops all other threads that execute LLVM; those that finish within `grace` are not parked.
 fn stop_workers(grace: Duration) {
     ENDING.store(true, Ordering::SeqCst);
     if PROCESS.load(Ordering::SeqCst) != std::process::id() {
@@ -172,7 +176,7 @@ fn stop_workers(grace: Duration) {
         if let Some(parking) = &parking {
             running.iter().for_each(|thread| parking.interrupt(*thread));
         }
-        // Work that ends needs the lock to say so.
+        // A thread that finishes its work needs the lock to report it.
         workers = DONE.wait_timeout(workers, AGAIN).unwrap_or_else(PoisonError::into_inner).0;
     }
 }

@@ -1,4 +1,5 @@
-//! Loads, stores, atomics and addresses. Every access says its alignment; nothing is assumed of aliasing.
+//! Loads, stores, atomics and addresses. Every access states its alignment; no access states anything about
+//! aliasing.
 
 use llvm_sys::{LLVMAtomicOrdering, LLVMAtomicRMWBinOp, LLVMInlineAsmDialect};
 
@@ -6,24 +7,24 @@ use super::api::{call, llvm_bool};
 use super::builder::{Builder, NAMELESS};
 use super::module::{Type, Value};
 
-/// How an access is ordered with others.
+/// The memory order of an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Ordering {
-    /// No race is undefined, nothing more.
+    /// A data race is defined, without any order.
     Unordered,
-    /// One order per location.
+    /// One order for each location.
     Monotonic,
-    /// Later accesses stay later.
+    /// Later accesses are not reordered before it.
     Acquire,
-    /// Earlier accesses stay earlier.
+    /// Earlier accesses are not reordered after it.
     Release,
-    /// Both.
+    /// Acquire and release.
     AcquireRelease,
-    /// One order of all.
+    /// One total order.
     SequentiallyConsistent,
 }
 
-/// What an atomic update does.
+/// The operation of an atomic update.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum AtomicOp {
     /// Exchange.
@@ -38,13 +39,13 @@ pub(crate) enum AtomicOp {
     Or,
     /// Bitwise exclusive or.
     Xor,
-    /// Greater, signed.
+    /// Maximum, signed.
     Max,
-    /// Less, signed.
+    /// Minimum, signed.
     Min,
-    /// Greater, unsigned.
+    /// Maximum, unsigned.
     Umax,
-    /// Less, unsigned.
+    /// Minimum, unsigned.
     Umin,
 }
 
@@ -79,7 +80,7 @@ impl AtomicOp {
 }
 
 impl Builder<'_> {
-    /// A place on the stack, for the whole function if it stands in the entry block.
+    /// Memory on the stack; it is allocated once if the instruction is in the entry block.
     pub(crate) fn alloca(&self, ty: Type, align: u32) -> Value {
         let place = call!(LLVMBuildAlloca(self.raw, ty.0, NAMELESS));
         call!(LLVMSetAlignment(place, align));
@@ -99,14 +100,14 @@ impl Builder<'_> {
         call!(LLVMSetAlignment(store, align));
     }
 
-    /// Loads a value that another thread may write at the same time; never merged, split or left out.
+    /// Loads a value that another thread may write at the same time; never merged, split or removed.
     pub(crate) fn load_volatile(&self, ty: Type, pointer: Value, align: u32) -> Value {
         let load = self.load(ty, pointer, align);
         call!(LLVMSetVolatile(load.0, llvm_bool(true)));
         load
     }
 
-    /// Stores a value that another thread may read at the same time; never merged, split or left out.
+    /// Stores a value that another thread may read at the same time; never merged, split or removed.
     pub(crate) fn store_volatile(&self, value: Value, pointer: Value, align: u32) {
         let store = call!(LLVMBuildStore(self.raw, value.0, pointer.0));
         call!(LLVMSetAlignment(store, align));
@@ -127,17 +128,18 @@ impl Builder<'_> {
         call!(LLVMSetOrdering(store, ordering.raw()));
     }
 
-    /// Orders what is before with what is after.
+    /// A fence between earlier and later accesses.
     pub(crate) fn fence(&self, ordering: Ordering) {
         call!(LLVMBuildFence(self.raw, ordering.raw(), 0, NAMELESS));
     }
 
-    /// Updates a place atomically; the old value.
+    /// Updates memory atomically. Returns the old value.
     pub(crate) fn atomicrmw(&self, op: AtomicOp, pointer: Value, value: Value, ordering: Ordering) -> Value {
         Value(call!(LLVMBuildAtomicRMW(self.raw, op.raw(), pointer.0, value.0, ordering.raw(), 0)))
     }
 
-    /// Stores `new` if the place holds `expected`; the old value, and whether it was stored (one bit).
+    /// Stores `new` if the memory holds `expected`. Returns the old value, and whether it was stored (one
+    /// bit).
     pub(crate) fn cmpxchg(
         &self,
         pointer: Value,
@@ -164,15 +166,16 @@ impl Builder<'_> {
         (old, stored)
     }
 
-    /// Member `index` of a structure, as some intrinsics give it.
+    /// Member `index` of a structure, such as some intrinsics return.
     pub(crate) fn member(&self, structure: Value, index: u32) -> Value {
         Value(call!(LLVMBuildExtractValue(self.raw, structure.0, index, NAMELESS)))
     }
 
-    /// Asks for the line of an address to be fetched into a cache (3: the nearest), beside whatever makes a vector: that vector again. To LLVM
-    /// this accesses no memory, so it stands in the way of nothing; it stays between what makes the vector and what uses the result.
+    /// Prefetches the line of an address into a cache (3: the first level) next to the computation of a
+    /// vector, and returns that vector. LLVM sees no memory access, so the prefetch blocks no reordering; it
+    /// stays between the computation of the vector and the uses of the result.
     ///
-    /// Only where [`Builder::ASKS_BESIDE`] says so.
+    /// Only if [`Builder::ASKS_BESIDE`] is true.
     pub(crate) fn ask_beside(&self, vector: Value, address: Value, cache: u32) -> Value {
         let text = match cache {
             3 => c"prefetcht0 ($1)",
@@ -180,7 +183,7 @@ impl Builder<'_> {
             1 => c"prefetcht2 ($1)",
             _ => c"prefetchnta ($1)",
         };
-        // The result is the vector, in its register.
+        // The result is the vector, in the same register.
         let places = c"=v,r,0";
         let ty = self.fn_type(Some(vector.ty()), &[address.ty(), vector.ty()]);
         let (no, dialect) = (llvm_bool(false), LLVMInlineAsmDialect::LLVMInlineAsmDialectATT);
@@ -199,22 +202,22 @@ impl Builder<'_> {
         self.call(ty, Value(asm), &[address, vector])
     }
 
-    /// Whether lines can be asked for beside vectors.
+    /// Whether [`Builder::ask_beside`] is available.
     pub(crate) const ASKS_BESIDE: bool = cfg!(target_arch = "x86_64");
 
-    /// A pointer, or a vector of them, moved by bytes: `i32` (signed) or `i64` offsets.
+    /// A pointer, or a vector of pointers, plus a number of bytes: `i32` (signed) or `i64`.
     pub(crate) fn gep(&self, pointer: Value, offset: Value) -> Value {
         let mut offset = offset.0;
         Value(call!(LLVMBuildGEP2(self.raw, self.int(8).0, pointer.0, &mut offset, 1, NAMELESS)))
     }
 
-    /// Pointers moved by so many elements of a type, signed.
+    /// Pointers plus a signed number of elements of a type.
     pub(crate) fn gep_of(&self, element: Type, pointer: Value, index: Value) -> Value {
         let mut index = index.0;
         Value(call!(LLVMBuildGEP2(self.raw, element.0, pointer.0, &mut index, 1, NAMELESS)))
     }
 
-    /// A pointer moved by a constant number of bytes.
+    /// A pointer plus a constant number of bytes.
     pub(crate) fn offset(&self, pointer: Value, bytes: u64) -> Value {
         if bytes == 0 {
             return pointer;
@@ -223,7 +226,8 @@ impl Builder<'_> {
         self.gep(pointer, offset)
     }
 
-    /// Loads the elements whose bit in `mask` is one; the others are those of `other`, and their memory is not touched.
+    /// Loads the elements whose bit in `mask` is one; the others are those of `other`, and their memory is
+    /// not accessed.
     pub(crate) fn masked_load(&self, pointer: Value, align: u32, mask: Value, other: Value) -> Value {
         let types = [other.ty(), self.ptr()];
         let load = self.intrinsic("llvm.masked.load", &types, &[pointer, mask, other]);
@@ -253,7 +257,7 @@ impl Builder<'_> {
         self.align_argument(scatter, 2, align);
     }
 
-    /// Gives argument `index` (from 1) of a call an alignment.
+    /// Sets the alignment of argument `index` (from 1) of a call.
     fn align_argument(&self, call: Value, index: u32, align: u32) {
         let kind = call!(LLVMGetEnumAttributeKindForName(c"align".as_ptr(), 5));
         let attribute = call!(LLVMCreateEnumAttribute(self.module.context, kind, u64::from(align)));

@@ -1,10 +1,11 @@
 //! A thin safe layer over the parts of LLVM's C API that the emitter uses.
 //!
-//! Handles ([`Value`], [`Type`], [`Block`], [`Function`]) are plain copies without a lifetime. **The invariant of their users**:
-//! a handle is given only to builders of the module that made it, while that module lives. The emitter keeps it by making one
-//! module per compilation and dropping it with every handle at the end; nothing of this leaves the crate.
+//! Handles ([`Value`], [`Type`], [`Block`], [`Function`]) are plain copies without a lifetime. **The
+//! invariant that callers keep**: a handle is passed only to builders of the module that created it, while
+//! that module lives. The code generator creates one module for each compilation, and drops it with every
+//! handle at the end; no handle leaves the crate.
 //!
-//! No instruction is ever built with a fast-math, `nsw`, `nuw` or `exact` flag: what an instruction says is what it does.
+//! No instruction has a fast-math, `nsw`, `nuw` or `exact` flag, so each has its plain meaning.
 
 mod api;
 mod arithmetic;

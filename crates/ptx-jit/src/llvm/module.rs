@@ -1,4 +1,6 @@
-//! A module under construction, and the handles to what is in it.
+//! A module under construction, and the handles of its parts.
+//!
+//! Invariant: a module has an LLVM context of its own, so it shares no state with other modules.
 
 use crate::target::Target;
 use std::cell::RefCell;
@@ -31,12 +33,12 @@ pub(crate) struct Function {
     pub(super) ty: LLVMTypeRef,
 }
 
-/// What a function may assume of subnormal numbers.
+/// How a function treats subnormal numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Flush {
-    /// They are numbers like others.
+    /// As any other numbers.
     Never,
-    /// MXCSR flushes them while the function runs, so constants are folded that way too.
+    /// As zeros: MXCSR flushes them while the function runs, and constants are folded accordingly.
     Always,
 }
 
@@ -45,7 +47,7 @@ impl Type {
         call!(LLVMGetTypeKind(self.0))
     }
 
-    /// The number of elements of a vector, 1 of anything else.
+    /// The number of elements of a vector; 1 for other types.
     pub(crate) fn lanes(self) -> u32 {
         if self.is_vector() { call!(LLVMGetVectorSize(self.0)) } else { 1 }
     }
@@ -55,15 +57,15 @@ impl Type {
         self.kind() == LLVMTypeKind::LLVMVectorTypeKind
     }
 
-    /// The element type of a vector, the type itself of anything else.
+    /// The element type of a vector; other types are returned unchanged.
     pub(crate) fn element(self) -> Type {
         if self.is_vector() { Type(call!(LLVMGetElementType(self.0))) } else { self }
     }
 
-    /// Bits of one element of an integer or floating-point type or vector.
+    /// The width of an integer or floating-point type, or of one element of a vector.
     ///
     /// # Panics
-    /// For pointers and other types that have no width of their own, a bug of the caller.
+    /// For pointers and other types without a width of their own, which is a bug of the caller.
     pub(crate) fn element_bits(self) -> u32 {
         let element = self.element();
         match element.kind() {
@@ -97,7 +99,7 @@ impl Value {
         Type(call!(LLVMTypeOf(self.0)))
     }
 
-    /// Its type as text, for messages about our own mistakes.
+    /// Its type as text, for messages about internal bugs.
     pub(super) fn describe(self) -> String {
         take_message(call!(LLVMPrintTypeToString(self.ty().0)))
     }
@@ -107,14 +109,14 @@ impl Value {
         call!(LLVMIsConstant(self.0)) != 0
     }
 
-    /// The number that it is, if it is a constant integer of at most 64 bits.
+    /// The number, if the value is a constant integer of at most 64 bits.
     pub(crate) fn number(self) -> Option<u64> {
         let plain = !self.ty().is_vector() && self.ty().is_int() && self.ty().element_bits() <= 64;
         let number = plain && !call!(LLVMIsAConstantInt(self.0)).is_null();
         number.then(|| call!(LLVMConstIntGetZExtValue(self.0)))
     }
 
-    /// Element by element as one bit each, if it is a constant vector of at most 64 bits.
+    /// One bit for each element, if the value is a constant vector of at most 64 bits.
     pub(crate) fn bits(self) -> Option<u64> {
         let lanes = self.ty().lanes();
         if !self.is_constant() || !self.ty().is_vector() || self.ty().element_bits() != 1 || lanes > 64 {
@@ -131,7 +133,7 @@ impl Value {
         Some(bits)
     }
 
-    /// The number in each element, if it is a constant vector of integers of at most 64 bits.
+    /// The number in each element, if the value is a constant vector of integers of at most 64 bits.
     pub(crate) fn numbers(self) -> Option<Vec<u64>> {
         if !self.is_constant() || !self.ty().is_vector() {
             return None;
@@ -149,17 +151,18 @@ impl Value {
     }
 }
 
-/// Functions say how large their frames on the stack are beyond that, in bytes. Chosen: what any thread has.
+/// LLVM reports stack frames that are larger than this, in bytes. Chosen: every thread has that much stack.
 pub(super) const FRAME_BYTES: u32 = 128 << 10;
 
-/// A module with a context of its own, made for one machine by [`Session::module`](super::Session::module).
+/// A module with an LLVM context of its own, made for one machine by
+/// [`Session::module`](super::Session::module).
 pub(crate) struct Module {
     pub(super) raw: LLVMModuleRef,
     pub(super) context: LLVMContextRef,
     target: Target,
-    /// Functions and places of the host that its functions name.
+    /// Host functions and data that its functions refer to.
     pub(super) externals: RefCell<HashMap<String, Value>>,
-    /// Goes after the module. None where the process is ending, which lets nobody come far.
+    /// Dropped after the module. `None` if the process is ending; then code generation is abandoned soon.
     _working: Option<Working>,
 }
 
@@ -182,12 +185,13 @@ impl Module {
         Module { raw, context, target, externals: RefCell::default(), _working: working.ok() }
     }
 
-    /// The processor that it is made for.
+    /// The processor that code is generated for.
     pub(crate) fn target(&self) -> Target {
         self.target
     }
 
-    /// A new external function, without blocks yet: aligned to 64 bytes, `nounwind`, with the machine's full vector width.
+    /// A new external function without blocks: aligned to 64 bytes, `nounwind`, with the processor's full
+    /// vector width.
     pub(crate) fn function(&self, name: &str, ty: Type, flush: Flush) -> Function {
         let name = c_name(name);
         let value = call!(LLVMAddFunction(self.raw, name.as_ptr(), ty.0));
@@ -205,7 +209,7 @@ impl Module {
         Function { value, ty: ty.0 }
     }
 
-    /// A function of the host's, called through a pointer beside the code: it may be anywhere.
+    /// A function of the host, called through a pointer next to the code, since it may be at any distance.
     pub(super) fn external_function(&self, name: &str, ty: Type) -> Value {
         let name = c_name(name);
         let value = call!(LLVMAddFunction(self.raw, name.as_ptr(), ty.0));
@@ -228,10 +232,10 @@ impl Module {
         call!(LLVMAddAttributeAtIndex(function, LLVMAttributeFunctionIndex, attribute));
     }
 
-    /// Checks the rules of the IR.
+    /// Checks the rules of LLVM IR.
     ///
     /// # Errors
-    /// A rule is broken; the text says which and where.
+    /// A rule is broken; the text says which one and where.
     pub(crate) fn verify(&self) -> Result<(), String> {
         let mut message = std::ptr::null_mut();
         let action = LLVMVerifierFailureAction::LLVMReturnStatusAction;
@@ -240,7 +244,7 @@ impl Module {
         if broken == 0 { Ok(()) } else { Err(text) }
     }
 
-    /// Instructions of its largest function, counted no further than `most`.
+    /// The number of instructions of the largest function; counting stops at `most`.
     pub(super) fn instructions(&self, most: usize) -> usize {
         let mut largest = 0;
         let mut function = call!(LLVMGetFirstFunction(self.raw));
@@ -261,18 +265,18 @@ impl Module {
         largest
     }
 
-    /// Its text.
+    /// The module as text.
     pub(crate) fn emit_ir(&self) -> String {
         take_message(call!(LLVMPrintModuleToString(self.raw)))
     }
 }
 
-/// A name as LLVM wants it. Names are ours and hold no zero.
+/// A name as a C string. Names are our own and contain no zero byte.
 pub(super) fn c_name(name: &str) -> CString {
     CString::new(name).unwrap_or_default()
 }
 
-/// A length as LLVM wants it.
+/// A length in LLVM's type.
 pub(super) fn length(text: &str) -> c_uint {
     c_uint::try_from(text.len()).unwrap_or(c_uint::MAX)
 }

@@ -1,13 +1,15 @@
-//! Parks threads that are inside LLVM, for the end of the process.
+//! Parks threads that are inside LLVM when the process ends.
 //!
-//! A compilation cannot be cancelled from outside, and takes up to a minute. When the process ends, its thread is interrupted by a signal, and the
-//! handler never returns: the thread stands still until `exit` is through.
+//! A compilation cannot be cancelled from outside, and takes up to a minute. When the process ends, a signal
+//! interrupts the compiling thread, and the handler never returns: the thread is suspended until `exit` has
+//! finished.
 //!
-//! Invariant: a thread is parked only where it was interrupted in the code of LLVM's library itself. It then holds no lock of the C library (of
-//! `malloc`, of the loader, of a file), since that library calls nothing of LLVM, so destructors and exit handlers that run later cannot wait
-//! for it. A thread that is interrupted anywhere else goes on and is asked again.
+//! Invariant: a thread is parked only if it was interrupted in the code of LLVM's library itself. It then
+//! holds no lock of the C library (of `malloc`, of the loader, of a file), since the C library calls no code
+//! of LLVM; so destructors and exit handlers that run later cannot wait for it. A thread that is interrupted
+//! elsewhere continues and is interrupted again later.
 //!
-//! It does not wait for threads, and does not know what they do: that is [`exit`](super::exit).
+//! It does not wait for threads, and does not know their work: [`exit`](super::exit) does.
 //!
 //! The signal is `SIGURG`: its default action is to ignore it, so a thread that takes it by mistake is not disturbed. The handler is
 //! installed only while the process ends, and the previous one is put back.
@@ -15,9 +17,9 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 
-/// The threads that are parked, by the system's number; 0 where none is.
+/// The system's numbers of the parked threads; 0 for an unused element.
 static PARKED: [AtomicI32; 256] = [const { AtomicI32::new(0) }; 256];
-/// The first address of LLVM's code, and the first behind it.
+/// The first address of LLVM's code, and the end of the code.
 static CODE: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
 
 /// Whether a thread is parked.
@@ -25,7 +27,7 @@ pub(super) fn is_parked(thread: i32) -> bool {
     thread != 0 && PARKED.iter().any(|parked| parked.load(Ordering::SeqCst) == thread)
 }
 
-/// The addresses of the code of the library that holds this one.
+/// The address range of the code of the library that contains this address.
 fn code_around(address: usize) -> Option<Range<usize>> {
     let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
     // `START-END r-xp OFFSET DEVICE INODE PATH`
@@ -44,7 +46,8 @@ fn code_around(address: usize) -> Option<Range<usize>> {
     Some(parts.clone().map(|range| range.start).min()?..parts.map(|range| range.end).max()?)
 }
 
-/// Lets this thread be interrupted by the signal until the guard goes: programs may have blocked all signals in the threads they start.
+/// Lets the signal interrupt this thread until the guard is dropped: programs may have blocked all signals in
+/// the threads that they start.
 #[derive(Debug)]
 pub(super) struct Interruptible {
     blocked: bool,
@@ -65,13 +68,14 @@ impl Drop for Interruptible {
     }
 }
 
-/// Interrupts threads of this process that are inside LLVM, whose code holds the address `within`.
+/// Interrupts threads of this process that are inside LLVM.
 pub(super) struct Parking {
     previous: imp::Action,
 }
 
 impl Parking {
-    /// Installs the handler. None where the machine or the system has no way to do it.
+    /// Installs the handler; `within` is an address in LLVM's code. `None` if the machine or the system does
+    /// not support it.
     pub(super) fn begin(within: usize) -> Option<Self> {
         let code = code_around(within)?;
         CODE[0].store(code.start, Ordering::SeqCst);
@@ -79,7 +83,7 @@ impl Parking {
         Some(Self { previous: imp::install()? })
     }
 
-    /// Interrupts a thread: it is parked soon, if it is inside LLVM's code.
+    /// Interrupts a thread; it is parked soon if it is inside LLVM's code.
     pub(super) fn interrupt(&self, thread: i32) {
         imp::interrupt(thread);
     }
@@ -100,10 +104,10 @@ mod imp {
 
     pub(super) type Action = sigaction;
 
-    /// Where the thread was interrupted.
+    /// The address at which the thread was interrupted.
     ///
     /// # Safety
-    /// `context` is what the system gave to a handler with `SA_SIGINFO`.
+    /// `context` is the argument that the system passed to a handler with `SA_SIGINFO`.
     unsafe fn instruction(context: *const c_void) -> usize {
         let context: *const ucontext_t = context.cast();
         // SAFETY: as the caller says, it points to a context that lives as long as the handler runs.
@@ -158,7 +162,7 @@ mod imp {
         let _gone = unsafe { libc::syscall(libc::SYS_tgkill, process, thread, SIGURG) };
     }
 
-    /// The set of that one signal.
+    /// The set that contains only that signal.
     fn signal() -> sigset_t {
         let mut set = MaybeUninit::zeroed();
         // SAFETY: the place is one for a set, and the function makes it an empty one.
@@ -186,7 +190,7 @@ mod imp {
     }
 }
 
-/// Elsewhere nothing is parked, and the end of the process waits.
+/// On other systems no thread is parked, and the end of the process waits.
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 mod imp {
     pub(super) struct Action;

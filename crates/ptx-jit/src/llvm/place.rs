@@ -1,10 +1,12 @@
-//! Places the code of an object file in memory, without LLVM: code from a cache runs in a process that never loads it.
+//! Places the code of an object file in memory without LLVM: code from the cache runs in a process that never
+//! loads LLVM.
 //!
-//! Takes the ELF objects that LLVM makes of our modules on x86-64: no writable data, few kinds of relocations. Whatever else an object
-//! holds is refused by name ([`Refused`]), and ORC places it instead.
+//! Supports the ELF objects that LLVM generates for our modules on x86-64: no writable data, and few kinds of
+//! relocations. Any other content is refused by name ([`Refused`]), and ORC places the object instead.
 //!
-//! Invariants: memory is first written, then executed, never both; every offset of the object is checked before it is used, so
-//! that bytes that are no object are refused. What the code *does* is trusted: check objects that come from outside.
+//! Invariants: memory is first written, then executed, never both at once; every offset in the object is
+//! checked before it is used, so bytes that are not an object are refused. The behaviour of the code is
+//! trusted: objects from outside must be checked before.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -19,18 +21,19 @@ impl Refused {
     const NO_MEMORY: Refused = Refused("the system has no memory for code");
     const NOT_EXECUTABLE: Refused = Refused("the system grants no executable memory");
 
-    /// Whether the system refused, not the object's form: another way to place it would be refused too.
+    /// Whether the system refused, and not the form of the object: then another way to place it would fail
+    /// too.
     pub(super) fn is_the_systems(self) -> bool {
         self == Refused::NO_MEMORY || self == Refused::NOT_EXECUTABLE
     }
 }
 
-/// Placed code, which goes when this is dropped.
+/// Placed code, which is unmapped when this is dropped.
 #[derive(Debug)]
 pub(super) struct Placed {
     start: *mut c_void,
     bytes: usize,
-    /// Exported functions and where they are.
+    /// Exported functions with their addresses.
     functions: Vec<(String, usize)>,
 }
 
@@ -42,7 +45,7 @@ unsafe impl Sync for Placed {}
 impl Drop for Placed {
     fn drop(&mut self) {
         // SAFETY: the range was mapped by `Memory::map` for this value alone, and who runs the code holds the value.
-        // An error could only be reported, not mended.
+        // An error here could only be reported.
         let _ = unsafe { munmap(self.start, self.bytes) };
     }
 }
@@ -54,7 +57,7 @@ impl Placed {
     }
 }
 
-/// ELF's numbers, of which only these occur. System V ABI, and its supplement for AMD64.
+/// The numbers of ELF that occur here. System V ABI, and its supplement for AMD64.
 mod elf {
     pub(super) const HEADER: usize = 64;
     pub(super) const SECTION: usize = 64;
@@ -77,10 +80,10 @@ mod elf {
 
 /// The largest object that is placed. Chosen: a thousand times what a large kernel needs.
 const LARGEST: usize = 1 << 30;
-/// Where code starts: a cache line, as functions are aligned.
+/// The alignment of code: a cache line, as functions are aligned.
 const ALIGN: usize = 64;
 
-/// Bytes of an object, read with bounds.
+/// The bytes of an object, read with bounds checks.
 #[derive(Clone, Copy)]
 struct Bytes<'a>(&'a [u8]);
 
@@ -140,15 +143,15 @@ struct Symbol<'a> {
     value: u64,
 }
 
-/// Places the code of an object; `resolve` gives the addresses of what it does not define.
+/// Places the code of an object; `resolve` returns the addresses of undefined symbols.
 ///
 /// # Errors
-/// What in it is not known here.
+/// The part of the object that is not supported.
 pub(super) fn place(object: &[u8], resolve: &dyn Fn(&str) -> Option<usize>) -> Result<Placed, Refused> {
     let file = Bytes(object);
     let sections = sections(file)?;
     let (symbols, table) = symbols(file, &sections)?;
-    // Where each section goes, from the start of the memory.
+    // The offset of each section from the start of the memory.
     let mut homes: Vec<Option<usize>> = vec![None; sections.len()];
     let mut end = 0usize;
     for (home, section) in homes.iter_mut().zip(&sections) {
@@ -168,7 +171,7 @@ pub(super) fn place(object: &[u8], resolve: &dyn Fn(&str) -> Option<usize>) -> R
         *home = Some(end);
         end += section.bytes;
     }
-    // Behind the sections: an address for each symbol that is reached through one.
+    // Behind the sections: an address for each symbol that is accessed through one.
     let slots = end.next_multiple_of(ALIGN);
     let bytes = slots + symbols.len() * 8;
     if end == 0 || bytes > LARGEST {
@@ -249,7 +252,7 @@ pub(super) fn place(object: &[u8], resolve: &dyn Fn(&str) -> Option<usize>) -> R
 }
 
 fn sections(file: Bytes<'_>) -> Result<Vec<Section>, Refused> {
-    // 64 bits, least significant byte first, version 1; relocatable.
+    // 64 bits, little-endian, version 1; relocatable.
     if file.at(0, 7)? != b"\x7fELF\x02\x01\x01" || file.u16(16)? != 1 {
         return Err(Refused("no relocatable object of 64 bits"));
     }
@@ -277,7 +280,7 @@ fn sections(file: Bytes<'_>) -> Result<Vec<Section>, Refused> {
         .collect()
 }
 
-/// The symbols, and the number of their section.
+/// The symbol table, and the number of its section.
 fn symbols<'a>(file: Bytes<'a>, sections: &[Section]) -> Result<(Vec<Symbol<'a>>, usize), Refused> {
     let table = sections.iter().position(|section| section.kind == elf::SYMTAB);
     let table = table.ok_or(Refused("no symbols"))?;
@@ -291,18 +294,18 @@ fn symbols<'a>(file: Bytes<'a>, sections: &[Section]) -> Result<(Vec<Symbol<'a>>
     Ok((entries.collect::<Result<_, _>>()?, table))
 }
 
-/// Where entry `n` of a table begins.
+/// The offset of entry `n` of a table.
 fn entry(start: usize, n: usize, bytes: usize) -> Result<usize, Refused> {
     n.checked_mul(bytes).and_then(|offset| start.checked_add(offset)).ok_or(Refused("an offset past the end"))
 }
 
-/// Whether a section is only written by relocations.
+/// Whether only relocations write to a section.
 fn is_constant(file: Bytes<'_>, sections: &[Section], section: &Section) -> Result<bool, Refused> {
     let names = *sections.get(usize::from(file.u16(62)?)).ok_or(Refused("sections without names"))?;
     Ok(file.name(names, section.name)?.starts_with(".data.rel.ro"))
 }
 
-/// Memory that is being filled.
+/// Memory that is being written.
 struct Memory(Placed);
 
 impl Memory {

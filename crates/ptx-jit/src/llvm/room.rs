@@ -1,23 +1,25 @@
-//! Whether there is memory for what LLVM is going to do.
+//! Tests whether there is enough memory for LLVM's next work.
 //!
-//! LLVM ends the process where it gets no memory. So before it begins, as many addresses are asked for as the work may take, and given back
-//! at once: where there are limits (`ulimit -v`), a kernel is not compiled rather than a process ended.
+//! LLVM ends the process if an allocation fails. So before it begins, as much address space as the work may
+//! need is reserved and released at once: under a limit (`ulimit -v`), a kernel is then not compiled, and the
+//! process continues.
 //!
-//! What it does not do: it reserves nothing. Others may take the memory meanwhile, and a system that promises more memory than it has ends
-//! processes as it likes.
+//! It holds no reservation. Other threads may take the memory meanwhile, and a system that overcommits memory
+//! may end processes at any time.
 
 use super::api::Error;
 use rustix::mm::{MapFlags, ProtFlags};
 use std::ptr;
 
-/// What loading LLVM takes, in bytes. Measured: its library is 130 to 160 MB, its tables some more.
+/// The bytes that loading LLVM takes. Measured: its library is 130 to 160 MB; its tables take some more.
 const TO_LOAD: usize = 256 << 20;
-/// What compiling takes to begin with: a heap for the thread, and tables. Chosen, above what was measured.
+/// The bytes that every compilation takes: a heap for the thread, and tables. Chosen, above the measured
+/// values.
 const TO_BEGIN: usize = 128 << 20;
-/// For each instruction of the kernel. Measured: 20 to 45 kB.
+/// The bytes for each instruction of the kernel. Measured: 20 to 45 kB.
 const FOR_EACH: usize = 64 << 10;
 
-/// Whether there is room to load LLVM.
+/// Whether there is memory to load LLVM.
 ///
 /// # Errors
 /// There is not.
@@ -25,7 +27,7 @@ pub(crate) fn to_load() -> Result<(), Error> {
     check(TO_LOAD)
 }
 
-/// Whether there is room to compile so many instructions.
+/// Whether there is memory to compile so many instructions.
 ///
 /// # Errors
 /// There is not.

@@ -1,13 +1,15 @@
-//! Choices between values, around what LLVM 22's code generator makes of some of them.
+//! Selects between values, with workarounds for two bugs of LLVM 22's code generator.
 //!
-//! Two mistakes of it are kept away here; each was found by random programs, and has a file in `tests/agree`:
-//! * A choice between masks by a constant becomes a shuffle, and a shuffle that leaves the lower half of a mask a move of that half, which the
-//!   register allocator takes for a copy of the whole (`halves_of_masks`).
-//! * A choice by bits, `a & c | b & !c`, of which some lanes keep `a` or `b`, becomes one ternary operation under a mask, with operands in
-//!   another order than its table of results (`bits_of_two_where_one_stays`). What may become one stands behind a fence: it is no instruction,
-//!   and nothing is joined across it.
+//! Random programs found both bugs, and each has a file in `tests/agree`:
+//! * A select between masks by a constant becomes a shuffle. A shuffle that leaves the lower half of a mask
+//! becomes a move of that half, which the register allocator takes for a copy of the whole mask
+//! (`halves_of_masks`).
+//! * A selection by bits, `a & c | b & !c`, in which some lanes keep `a` or `b`, becomes one ternary
+//! operation under a mask, with its operands in another order than its truth table assumes
+//! (`bits_of_two_where_one_stays`). An operand that may become part of one is put behind a fence: the fence
+//! is no machine instruction, and LLVM combines nothing across it.
 //!
-//! Invariant: a fence gives what it is given.
+//! Invariant: a fence returns its operand unchanged.
 
 use crate::target::Level;
 use llvm_sys::LLVMOpcode;
@@ -16,12 +18,12 @@ use super::api::call;
 use super::builder::{Builder, NAMELESS};
 use super::module::Value;
 
-/// How far behind an operand the value is looked for that lanes keep. Chosen: what makes a field of bits of a value is a shift, a mask and a change
-/// of width.
+/// How many operands deep the value that lanes keep is looked for. Chosen: a bit field of a value is made by
+/// a shift, a mask and a change of width.
 const DEPTH: u32 = 3;
 
 impl Builder<'_> {
-    /// `yes` where the condition is one, else `no`. A scalar condition may choose between vectors.
+    /// `yes` if the condition is one, else `no`. A scalar condition may select between vectors.
     pub(crate) fn select(&self, condition: Value, yes: Value, no: Value) -> Value {
         debug_assert_eq!(yes.ty(), no.ty(), "a choice of two types: {}, {}", yes.describe(), no.describe());
         if condition.is_constant() && condition.ty() == yes.ty() && yes.ty().is_vector() {
@@ -35,7 +37,8 @@ impl Builder<'_> {
         Value(call!(LLVMBuildSelect(self.raw, condition.0, yes.0, no.0, NAMELESS)))
     }
 
-    /// A vector through which the code generator does not look, if its elements have 32 or 64 bits; anything else as it is.
+    /// The vector behind a fence that the code generator does not look through, if its elements have 32 or 64
+    /// bits; any other value unchanged.
     pub(crate) fn opaque(&self, value: Value) -> Value {
         let ty = value.ty();
         let number = match (ty.is_vector() && (ty.is_int() || ty.is_float())).then(|| ty.element_bits()) {
@@ -49,12 +52,12 @@ impl Builder<'_> {
 }
 
 impl Value {
-    /// The value of as many elements that it shows, if it is a view.
+    /// The operand of a bitcast that keeps the number of elements; any other value unchanged.
     fn bare(self) -> Value {
         self.viewed().map_or(self, Value::bare)
     }
 
-    /// Whether it may be made a choice by bits, of which some lanes keep `other`.
+    /// Whether the value may become a selection by bits in which some lanes keep `other`.
     fn may_choose_bits(self, other: Value) -> bool {
         let value = self.bare();
         let joins =
@@ -66,13 +69,13 @@ impl Value {
         joins && [0, 1].into_iter().any(|number| field(value.operand(number)))
     }
 
-    /// Whether it is what a constant leaves of another.
+    /// Whether the value is a bitwise and with a constant.
     fn is_masked(self) -> bool {
         self.opcode() == Some(LLVMOpcode::LLVMAnd)
             && [0, 1].into_iter().any(|n| self.operand(n).is_constant())
     }
 
-    /// Whether it is a value, or some of its bits.
+    /// Whether the value is `other`, or some of its bits.
     fn is_bits_of(self, other: Value, depth: u32) -> bool {
         use LLVMOpcode::{
             LLVMAnd, LLVMBitCast, LLVMLShr, LLVMOr, LLVMSExt, LLVMShl, LLVMTrunc, LLVMXor, LLVMZExt,

@@ -1,6 +1,7 @@
-//! From modules to the bytes of object files: a code generator for one [`Target`].
+//! Generates the bytes of object files from modules, for one [`Target`].
 //!
-//! Code generation and [placing](super::code) are two steps with an object file between them, so that a cache can hold it.
+//! Code generation and [placing](super::code) are two steps with an object file between them, so that a cache
+//! can store the file.
 
 use crate::target::Target;
 use crate::tuning::UNOPTIMISED_MIN_INSTRUCTIONS;
@@ -19,7 +20,7 @@ use super::api::{Error, call, load, take_message};
 use super::exit::Working;
 use super::module::{Module, c_name};
 
-/// A code generator; may be shared between threads.
+/// A code generator; threads may share it.
 #[derive(Clone)]
 pub struct Session(Arc<Shared>);
 
@@ -27,24 +28,25 @@ struct Shared {
     target: Target,
     triple: CString,
     layout: CString,
-    /// Code generators that no thread is using.
+    /// LLVM code generators that no thread is using.
     machines: Mutex<Vec<(Effort, Machine)>>,
 }
 
 /// An object file.
 pub(crate) struct Object {
     pub(crate) bytes: Vec<u8>,
-    /// Bytes of the large stack frames of its functions; 0 if every thread has enough stack for it.
+    /// The sum of the large stack frames of its functions, in bytes; 0 if every thread has enough stack for
+    /// it.
     pub(crate) stack: u32,
 }
 
-/// What is done for good code.
+/// How much effort LLVM spends on good code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Effort {
     /// LLVM's level 1.
     Usual,
-    /// Level 0, whose passes take time in proportion to the size of a function: those of level 1 take minutes for functions of some
-    /// hundred thousand instructions.
+    /// Level 0, whose passes take time proportional to the size of a function. Those of level 1 take minutes
+    /// for functions of several hundred thousand instructions.
     Least,
 }
 
@@ -65,7 +67,8 @@ impl fmt::Debug for Session {
 }
 
 impl Session {
-    /// A session that generates code for that processor, which need not be this machine's; loads LLVM if this is the first.
+    /// A session that generates code for that processor, which may differ from this machine's; the first
+    /// session loads LLVM.
     ///
     /// # Errors
     /// There is no LLVM 22, or it has no code generator for this machine's architecture.
@@ -95,7 +98,7 @@ impl Session {
     /// Compiles a module to the bytes of an object file.
     ///
     /// # Errors
-    /// The code generator refused.
+    /// The code generator reported an error.
     pub(crate) fn object(&self, module: &Module) -> Result<Object, Error> {
         let (bytes, stack) = self.generate(module, LLVMCodeGenFileType::LLVMObjectFile)?;
         Ok(Object { bytes, stack })
@@ -104,7 +107,7 @@ impl Session {
     /// Compiles a module to assembly text.
     ///
     /// # Errors
-    /// The code generator refused.
+    /// The code generator reported an error.
     pub(crate) fn emit_asm(&self, module: &Module) -> Result<String, Error> {
         let (text, _) = self.generate(module, LLVMCodeGenFileType::LLVMAssemblyFile)?;
         Ok(String::from_utf8_lossy(&text).into_owned())
@@ -114,7 +117,7 @@ impl Session {
         self.0.machines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A code generator that no other thread uses.
+    /// An LLVM code generator that no other thread uses.
     fn machine(&self, effort: Effort) -> Result<Machine, Error> {
         let mut free = self.machines();
         match free.iter().position(|(of, _)| *of == effort) {
@@ -123,11 +126,11 @@ impl Session {
         }
     }
 
-    /// What LLVM wrote, and how much stack its functions need beyond the usual.
+    /// The bytes that LLVM wrote, and the stack that its functions need beyond the usual.
     fn generate(&self, module: &Module, kind: LLVMCodeGenFileType) -> Result<(Vec<u8>, u32), Error> {
         let _working = Working::begin()?;
-        // What LLVM is given wrongly it answers with a crash, here or later. The check takes half a hundredth of
-        // what code generation does.
+        // LLVM crashes on invalid IR, at once or later. The check takes half a percent of the time of code
+        // generation.
         module.verify().map_err(|e| Error::new(format!("ptxvm bug: {e}")))?;
         let effort = if module.instructions(UNOPTIMISED_MIN_INSTRUCTIONS) < UNOPTIMISED_MIN_INSTRUCTIONS {
             Effort::Usual
@@ -163,10 +166,10 @@ impl Session {
     }
 }
 
-/// What LLVM says while it makes code.
+/// Diagnostics that LLVM reports during code generation.
 #[derive(Default)]
 struct Said {
-    /// What functions with large frames need together, in bytes.
+    /// The sum of the large stack frames, in bytes.
     stack: u32,
     error: Option<String>,
 }
@@ -182,8 +185,9 @@ extern "C" fn hear(info: LLVMDiagnosticInfoRef, said: *mut c_void) {
     }
 }
 
-/// The size of a frame in what LLVM says of one that is large: `stack frame size (N) exceeds limit (M) in function 'F'`, behind a place in a source
-/// (`<unknown>:0:0: `) or without one. Other texts are of no frame.
+/// The size of a stack frame in a diagnostic of LLVM about a large one: `stack frame size (N) exceeds limit
+/// (M) in function 'F'`, with or without a source location before it (`<unknown>:0:0: `). 0 for any other
+/// text.
 fn frame_bytes(text: &str) -> u32 {
     let number = text.split_once("stack frame size (").and_then(|(_, rest)| rest.split_once(')'));
     number.map_or(0, |(number, _)| number.parse().unwrap_or(u32::MAX))
@@ -215,7 +219,7 @@ impl Machine {
     }
 }
 
-/// LLVM's name of a processor, and the features beyond it.
+/// LLVM's name of a processor, and the features beyond those of the name.
 fn names(target: Target) -> (CString, CString) {
     match target.llvm_names() {
         Some((name, features)) => (c_name(name), c_name(&features)),

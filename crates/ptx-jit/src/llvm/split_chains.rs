@@ -1,10 +1,12 @@
-//! Long sums of dot products as two sums side by side.
+//! Splits a long chain of dot products into two independent sums.
 //!
-//! A dot product waits for the sum that it adds to, four or five cycles of the processor, and there are units for two at a time: a chain
-//! of them takes as long as its links follow each other. Half of the links add to a sum of their own, and one addition joins both.
+//! A dot product waits for the sum that it adds to, which takes four or five cycles, while the processor can
+//! execute two at a time: a chain takes the sum of its latencies. Every second link adds to a sum of its own,
+//! and one addition joins both sums.
 //!
-//! Invariant: sums of integers wrap, so how they are taken apart does not change them; only links that nothing else reads are changed.
-//! What it does not do: chains through anything but the sum itself, as a selection or a turn of a loop.
+//! Invariant: integer sums wrap, so reordering them does not change the result; only links without other
+//! readers are changed. Not handled: chains that pass through another instruction, such as a select or the
+//! phi of a loop.
 
 use crate::tuning::SPLIT_CHAIN_MIN_LINKS;
 use std::collections::{HashMap, HashSet};
@@ -14,14 +16,16 @@ use super::builder::Builder;
 use super::module::Value;
 
 impl Builder<'_> {
-    /// The intrinsic of that name: `sum` and the products of four unsigned and four signed bytes, in each element.
+    /// The intrinsic of that name: `sum` plus the products of four unsigned and four signed bytes, for each
+    /// element.
     pub(crate) fn dot(&self, name: &str, sum: Value, unsigned: Value, signed: Value) -> Value {
         let dot = self.intrinsic(name, &[], &[sum, unsigned, signed]);
         self.dots.borrow_mut().push(dot);
         dot
     }
 
-    /// Takes the long chains of [`Builder::dot`] apart, at the end of a function, of which no block lacks its end.
+    /// Splits the long chains of [`Builder::dot`] at the end of a function; each block must have its
+    /// terminator.
     pub(crate) fn split_long_chains(&self) {
         let dots = self.dots.take();
         let all: HashSet<Value> = dots.iter().copied().collect();
@@ -50,14 +54,14 @@ impl Builder<'_> {
     fn part(&self, chain: &[Value]) {
         let mut before = self.zero(chain[0].ty());
         for pair in chain.windows(2) {
-            // What this link's successor added to is this link's sum; now it is the sum before.
+            // The next link added to this link's sum; now it adds to the sum before.
             call!(LLVMSetOperand(pair[1].0, 0, before.0));
             before = pair[0];
         }
         let last = chain[chain.len() - 1];
         let end = call!(LLVMGetNextInstruction(last.0));
         call!(LLVMPositionBuilderBefore(self.raw, end));
-        // Whoever reads the last link reads the sum of both; then the sum alone reads the last link.
+        // The readers of the last link read the sum of both; then only the sum reads the last link.
         let both = self.add(before, before);
         call!(LLVMReplaceAllUsesWith(last.0, both.0));
         call!(LLVMSetOperand(both.0, 0, last.0));
@@ -65,7 +69,7 @@ impl Builder<'_> {
 }
 
 impl Value {
-    /// Whether exactly one operand of one instruction is this.
+    /// Whether the value has exactly one use.
     fn is_used_once(self) -> bool {
         let first = call!(LLVMGetFirstUse(self.0));
         !first.is_null() && call!(LLVMGetNextUse(first)).is_null()

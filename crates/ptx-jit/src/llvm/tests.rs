@@ -1,4 +1,4 @@
-//! The layer end to end: modules are built, compiled, placed and run.
+//! Tests the layer end to end: modules are built, compiled, placed and run.
 
 use crate::target::{Level, Target};
 use std::time::Instant;
@@ -79,7 +79,7 @@ fn lines_are_asked_for_beside_vectors() {
         let mut x = b.load(vector, b.param(function, 0), 4);
         for cache in 0..4 {
             x = b.add(x, b.const_int(vector, 1));
-            // No address can be wrong.
+            // A prefetch accepts every address.
             x = b.ask_beside(x, b.const_int(b.int(64), u64::MAX << cache), cache);
         }
         b.store(x, b.param(function, 1), 4);
@@ -156,7 +156,7 @@ fn texts_of_code() {
     assert!(session.emit_asm(&module).unwrap().contains("bump:"));
 }
 
-/// Not a bound, but figures to read with `--nocapture`.
+/// Prints timings (`--nocapture`) and asserts no bound.
 #[test]
 fn what_a_compilation_takes() {
     let start = Instant::now();
@@ -175,7 +175,8 @@ fn what_a_compilation_takes() {
     }
 }
 
-/// `extern "C" fn(u64) -> u64`: the host's `twice` of the number, plus the address of `there`, plus a constant from a table in the code.
+/// `extern "C" fn(u64) -> u64`: the host's `twice` of the argument, plus the address of `there`, plus a
+/// constant from a table in the code.
 fn stranger(session: &Session) -> Module {
     let module = session.module("stranger");
     let b = Builder::new(&module);
@@ -226,7 +227,7 @@ fn both_ways_of_placing_give_the_same() {
     }
 }
 
-/// Whatever bytes are there, placing them ends; only what was made here is ever executed.
+/// Placing terminates for any bytes; only code that was generated here is executed.
 #[test]
 fn damaged_objects_are_refused_or_placed_but_never_break_anything() {
     let session = Session::new(Target::host()).unwrap();
@@ -247,12 +248,12 @@ fn damaged_objects_are_refused_or_placed_but_never_break_anything() {
     assert!(super::place::place(&object, &|_| None).is_err(), "a symbol that nothing defines");
 }
 
-/// A module that LLVM works on for minutes: instructions of one block are chosen in more than linear time.
+/// A module whose compilation takes minutes: instruction selection of one block takes more than linear time.
 fn long_work(session: &Session) -> Module {
     let module = session.module("long");
     let b = Builder::new(&module);
     let ptr = b.ptr();
-    // Below the size from which on LLVM hurries.
+    // Below the size from which on LLVM uses less effort.
     for name in ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"] {
         let function = module.function(name, b.fn_type(None, &[ptr, ptr]), Flush::Never);
         b.position_at_end(b.append_block(function, "entry"));
@@ -272,8 +273,9 @@ fn long_work(session: &Session) -> Module {
     module
 }
 
-/// The process ends at once while LLVM works, with its own status: also if a thread other than the first ends it, and if the thread that works
-/// has all signals blocked. What was registered with `atexit` still runs.
+/// The process ends at once while a thread executes LLVM, with its own status: also if another thread than
+/// the first ends it, and if the compiling thread has blocked all signals. Functions that were registered
+/// with `atexit` still run.
 #[test]
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn the_process_ends_while_llvm_works() {
@@ -310,6 +312,6 @@ fn the_process_ends_while_llvm_works() {
         .unwrap();
     assert_eq!(child.status.code(), Some(7), "{child:?}");
     assert!(String::from_utf8_lossy(&child.stderr).contains("handlers ran"), "{child:?}");
-    // It neither waits for LLVM, nor for the longest time that it would wait.
+    // It waits neither for LLVM nor for the time limit.
     assert!(start.elapsed().as_secs() < 15, "took {:?}", start.elapsed());
 }
