@@ -5,8 +5,8 @@
 //! of its warps execute in parallel. Coarsening pays where warps meet at barriers; it costs registers and
 //! code. The factor is the largest whose values fit into the registers.
 //!
-//! Invariant: results do not depend on the factor. What several warps cannot do together is absent from a
-//! function that is chosen here, or is a side exit.
+//! Invariant: results do not depend on the factor. An operation that several warps cannot execute together is
+//! absent from a function that is chosen here, or is a side exit.
 
 use crate::analysis::range::bounds;
 use crate::analysis::thread_constant::constants;
@@ -24,31 +24,32 @@ use ptx::check::module::{AddressSize, FunctionKind};
 use ptx::ir::{Addr, Base, Function, Inst, Program, Reg, RegClass, Src, Terminator};
 use ptx::isa::{Op, Space, Sreg};
 
-/// How many warps run as one.
+/// How many warps execute as one coarse warp.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Teams {
-    /// As many as it pays for.
+    /// The number that is expected to be fastest.
     #[default]
     Auto,
-    /// One.
+    /// Always one.
     Never,
-    /// So many, or the next smaller number that divides the CTA's, wherever it is possible at all.
+    /// This number, or the next smaller one that divides the number of the CTA's warps, wherever the kernel
+    /// allows it.
     Of(u32),
 }
 
-/// Addresses of shared memory below this are taken for such as fit in any case.
+/// Addresses of shared memory below this are assumed to be in bounds, when the size of the code is estimated.
 const NEAR: u64 = 1 << 16;
 
-/// How many warps of a CTA may run as one; 1: each by itself.
+/// The numbers of warps that are tried for a coarse warp; 1 means that each warp executes alone.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sizes {
-    /// What is tried first.
+    /// The number that is tried first.
     pub(crate) first: u32,
-    /// As many as it pays for where they are not all of a CTA.
+    /// The best number if a coarse warp is not the whole CTA.
     pub(crate) within: u32,
-    /// Whether as many as `within` pay only if there are pieces that go through the chunks in a loop.
+    /// Whether `within` warps are worth it only if the code has a chunk loop.
     pub(crate) apart: bool,
-    /// Why the first, for a remark.
+    /// The reason for `first`, for a remark.
     pub(crate) why: &'static str,
 }
 
@@ -57,7 +58,7 @@ impl Sizes {
         Self { first: size, within: size, apart: false, why }
     }
 
-    /// What is tried after a number of warps: the next smaller one that divides it.
+    /// The number that is tried after `size`: the next smaller one that divides it.
     pub(crate) fn smaller(self, size: u32) -> u32 {
         if size > self.within {
             return self.within;
@@ -66,7 +67,7 @@ impl Sizes {
     }
 }
 
-/// How many warps of a CTA run as one. `plan`: of one warp.
+/// The numbers of warps to try. `func`: the WIR of a single warp.
 pub(crate) fn sizes(
     teams: Teams,
     function: &Function,
@@ -96,13 +97,15 @@ pub(crate) fn sizes(
             let registers = coarse_warp_registers(level);
             let pressure = pressure(func, function, level);
             let by_registers = registers / (pressure * chunks).max(1);
-            // What is computed by chunks does not need registers for all of them. Between the barriers of a whole CTA values would be carried
-            // in registers all the same.
+            // A chunk loop does not need registers for all chunks at once. In a coarse warp that is the whole
+            // CTA, values between barriers would be carried in registers all the same.
             let apart = by_registers < 2 && is_apart(func, function, chunks, level);
             let by_registers = if apart { warps / 2 } else { by_registers };
             let within = largest(COARSE_WARP_MAX.min(by_registers).max(1));
-            // Nothing has to be kept in registers, and all that threads are told apart by is constant. Or what lives across barriers is
-            // written once, since none is in a loop, and the loops between them run for the whole CTA at once.
+            // The whole CTA is worth it in two cases. Either no vector lives across a barrier, and all values
+            // that differ between threads are constants. Or values that live across barriers are written
+            // once, since no barrier is in a loop, and the loops between barriers execute for the whole CTA
+            // at once.
             let whole = if pressure == 0 {
                 COARSE_WARP_MAX_WHOLE_CTA
             } else if effects::loops_between_barriers(function) {
@@ -121,12 +124,12 @@ pub(crate) fn sizes(
     }
 }
 
-/// Whether code of a team's plan takes no longer to make than it may.
+/// Whether the code of a coarse warp is small enough to be compiled in time.
 pub(crate) fn is_small(teams: Teams, func: &Func, function: &Function, shape: LaunchShape) -> bool {
     let weight = weight(func, function, shape);
     match teams {
         Teams::Auto if shape.chunk == 16 && stays(func, function) => weight <= COARSE_WARP_MAX_CODE_WHOLE_CTA,
-        // Warps by themselves are much slower here, and their code is no less.
+        // Single warps are much slower here, and their code is not smaller.
         Teams::Auto
             if shape.chunk == 8
                 && shape.is_alone()
@@ -143,13 +146,13 @@ pub(crate) fn is_small(teams: Teams, func: &Func, function: &Function, shape: La
     }
 }
 
-/// Whether code of warps by themselves is made in little time.
+/// Whether the code of a single warp is compiled quickly.
 pub(crate) fn is_quick(func: &Func, function: &Function, shape: LaunchShape) -> bool {
     weight(func, function, shape) <= QUICK_WARP_MAX_CODE
 }
 
-/// Whether a team leaves at most where something is accessed that is not there: never where lanes part or wait, and where every lane's
-/// address of other memory than shared lies beside those of its neighbours.
+/// Whether a coarse warp takes a side exit only if an access is out of bounds: lanes never diverge or wait,
+/// and at every access to memory other than shared memory the lanes' addresses are next to each other.
 pub(crate) fn stays(func: &Func, function: &Function) -> bool {
     let varies = |op: &crate::wir::Op| {
         let OpKind::Inst(site) = op.kind else { return false };
@@ -177,7 +180,7 @@ pub(crate) fn stays(func: &Func, function: &Function) -> bool {
     })
 }
 
-/// About how many instructions LLVM is given for a plan, in its own language.
+/// An estimate of the number of LLVM instructions that a function becomes.
 fn weight(func: &Func, function: &Function, shape: LaunchShape) -> usize {
     let chunks = (shape.lanes() / shape.chunk) as usize;
     let constant = if shape.is_alone() { constants(func, function) } else { vec![false; func.kinds.len()] };
@@ -194,10 +197,10 @@ fn weight(func: &Func, function: &Function, shape: LaunchShape) -> usize {
     };
     let op = |op: &crate::wir::Op, still: bool| match &op.kind {
         _ if !op.defs.is_empty() && op.defs.iter().all(|def| constant[def.0 as usize]) => 0,
-        // Loads and stores have no registers that say so; masks are worth a few instructions.
+        // Loads and stores count by their registers; an operation on masks counts as a few instructions.
         OpKind::Inst(_) => op.uses.iter().chain(&op.defs).map(value).max().unwrap_or(1),
         OpKind::SelectMask | OpKind::SelectPred { .. } | OpKind::Truths { .. } => 2 * chunks,
-        // Where an address is constant, so is whether it fits.
+        // If the addresses are constant or known to be small, checks need no code.
         OpKind::Ahead(_) | OpKind::Guard(..) | OpKind::Spare(..) if still => 0,
         OpKind::Ahead(exit) | OpKind::Guard(_, exit) => 20 + left(exit),
         OpKind::Spare(_, exit) => left(exit) / 4,
@@ -225,7 +228,7 @@ fn weight(func: &Func, function: &Function, shape: LaunchShape) -> usize {
     func.nodes.iter().map(node).sum()
 }
 
-/// Whether an operation accesses memory that is checked.
+/// Whether an operation accesses memory with a bounds check.
 fn is_access(op: &crate::wir::Op, function: &Function) -> bool {
     let OpKind::Inst(site) = op.kind else { return false };
     site.inst(function).is_some_and(|inst| {
@@ -234,7 +237,7 @@ fn is_access(op: &crate::wir::Op, function: &Function) -> bool {
     })
 }
 
-/// Vectors' worth of values that live across a turn of a loop or a barrier, in chunks.
+/// The number of vectors, for each chunk, that live across an iteration of a loop or a barrier.
 fn pressure(func: &Func, function: &Function, level: Level) -> u32 {
     let constant = constants(func, function);
     let of = |exit: &Exit| -> u32 {
@@ -244,7 +247,7 @@ fn pressure(func: &Func, function: &Function, level: Level) -> u32 {
         varying
             .map(|(reg, _)| match (reg.class, level) {
                 (RegClass::R64, _) => 2,
-                // A bit for each lane.
+                // A predicate is one bit for each lane.
                 (RegClass::Pred, Level::Avx512) => 0,
                 (RegClass::Pred | RegClass::R16 | RegClass::R32, _) => 1,
             })
@@ -261,7 +264,7 @@ fn pressure(func: &Func, function: &Function, level: Level) -> u32 {
         .unwrap_or(0)
 }
 
-/// Whether there are straight pieces that are emitted by chunks ([`chunk_loop`]).
+/// Whether the function has straight-line code that is emitted as a chunk loop ([`chunk_loop`]).
 fn is_apart(func: &Func, function: &Function, chunks: u32, level: Level) -> bool {
     let kept: Vec<wir::Value> =
         func.resumes.iter().flat_map(|resume| &resume.kept).map(|(_, name)| *name).collect();
@@ -296,7 +299,7 @@ fn is_apart(func: &Func, function: &Function, chunks: u32, level: Level) -> bool
     })
 }
 
-/// Whether several warps can run the function as one.
+/// Whether a coarse warp can execute the function.
 fn is_fit(function: &Function, program: &Program) -> bool {
     let plain = |inst: &Inst| {
         let exchanges = match inst.op {
@@ -333,7 +336,7 @@ fn is_fit(function: &Function, program: &Program) -> bool {
         })
 }
 
-/// Whether every barrier of the plan of a team is one that its warps wait at as a whole.
+/// Whether all live lanes of a coarse warp arrive together at every barrier of the function.
 pub(crate) fn meets(func: &Func, function: &Function) -> bool {
     func.nodes.iter().filter(|node| node.full).all(|node| {
         match (&node.term, &function.blocks[node.block as usize].term) {

@@ -7,7 +7,7 @@ use crate::wir::loops::loops;
 use ptx::ir::{Function, Inst, Src};
 use ptx::isa::{AtomOp, Class, Mods, Op, RowId, Sem, Space, Sreg, Ty, Word};
 
-/// Whether an instruction of this row with these modifiers has native code on that processor; makes no code.
+/// Whether an instruction of this row with these modifiers has native code on that processor. Emits no code.
 pub fn native(row: RowId, mods: &Mods, target: Target) -> bool {
     match row.row().op {
         Op::Ld | Op::LdNc | Op::Ldu | Op::St | Op::Membar | Op::Fence => true,
@@ -19,13 +19,13 @@ pub fn native(row: RowId, mods: &Mods, target: Target) -> bool {
     }
 }
 
-/// Whether the operation is an atomic one that has native code.
+/// Whether an atomic operation with these modifiers has native code.
 pub(crate) fn is_native_atomic(mods: &Mods) -> bool {
     let Some(op) = mods.atom_op() else { return false };
     let ty = mods.ty();
     let number = ty == Ty::F32 || ty == Ty::F64;
     let sized = matches!(ty.bits(), 32 | 64) && !matches!(ty, Ty::F16x2 | Ty::Bf16x2);
-    // Which memory a generic address leads to decides whether a sum is flushed.
+    // Whether subnormals are flushed depends on the memory that a generic address refers to.
     let known = ty != Ty::F32 || mods.space() != Space::Generic;
     sized
         && !mods.has(Word::Noftz)
@@ -34,15 +34,16 @@ pub(crate) fn is_native_atomic(mods: &Mods) -> bool {
         && (!number || op == AtomOp::Exch || op == AtomOp::Add && known)
 }
 
-/// This machine.
+/// The properties of instructions as native code executes them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NativeEffects;
 
-/// Whether the instruction's result depends on nothing but its operands, lane by lane, and it does nothing else. So it may be left out
-/// where nothing reads the result, be computed in lanes that do not run, and be computed once for several. What can trap may not.
+/// Whether the result of an instruction depends on nothing but its operands, lane by lane, and the
+/// instruction has no other effect. Such an instruction may be removed if its result is not read, be executed
+/// in inactive lanes, and be executed once for several. An instruction that can trap is not pure.
 pub(crate) fn is_pure(inst: &Inst) -> bool {
     let (reads, writes) = carry(inst);
-    // What has no result is there for its effect: an event, a sleep, a trap.
+    // An instruction without a result is executed for its effect: an event, a sleep, a trap.
     if inst.dsts.is_empty() || inst.row.row().traps() {
         return false;
     }
@@ -50,7 +51,7 @@ pub(crate) fn is_pure(inst: &Inst) -> bool {
         || matches!(inst.op, Op::Cvta | Op::CvtaTo | Op::Isspacep)
 }
 
-/// The clock that the instruction reads, if it does.
+/// The clock that the instruction reads, if it reads one.
 pub(crate) fn clock(inst: &Inst) -> Option<Sreg> {
     inst.srcs.iter().find_map(|src| match src {
         Src::Sreg(sreg, _) if sreg.is_clock() => Some(*sreg),
@@ -78,7 +79,7 @@ impl Effects for NativeEffects {
 
     fn work(&self, inst: &Inst) -> u64 {
         match inst.op {
-            // Texels are looked up lane by lane, by the interpreter's step.
+            // The interpreter's step samples textures lane by lane.
             Op::Tex | Op::Tld4 | Op::Suld | Op::Sust | Op::Sured | Op::Txq | Op::Suq => 512,
             Op::Ld | Op::LdNc | Op::Ldu | Op::St | Op::Atom | Op::Red | Op::CpAsync => 4,
             _ => 1,
@@ -102,24 +103,26 @@ impl Effects for NativeEffects {
     }
 }
 
-/// Whether a loop around the instruction may wait for others.
+/// Whether a loop that contains the instruction may wait for other threads.
 pub(crate) fn watches(inst: &Inst) -> bool {
     match inst.op {
         Op::Ld | Op::LdNc | Op::Ldu => inst.mods.sem() != Sem::Weak,
-        // Of the old value of `red` nobody learns.
+        // `red` does not return the old value, so a loop cannot wait by it.
         Op::Atom => !progresses(inst),
         Op::Nanosleep | Op::MbarrierTestWait => true,
         _ => false,
     }
 }
 
-/// Whether an atomic operation moves on whenever it is executed: a sum, unless of nothing, which is a way to read.
+/// Whether an atomic operation makes progress whenever it is executed: an addition, except of zero, which
+/// only reads.
 fn progresses(inst: &Inst) -> bool {
     let sums = matches!(inst.mods.atom_op(), Some(AtomOp::Add | AtomOp::Inc | AtomOp::Dec));
     sums && !matches!(inst.srcs.get(1), Some(Src::Imm(0)))
 }
 
-/// By block: whether the loop with that header looks at what others write and writes nothing itself.
+/// For each block, whether the loop with that header reads what other threads write, and writes nothing
+/// itself.
 pub(crate) fn waits(function: &Function) -> Vec<bool> {
     let mut waits = vec![false; function.blocks.len()];
     for all in loops(function) {
@@ -135,7 +138,7 @@ pub(crate) fn waits(function: &Function) -> Vec<bool> {
     waits
 }
 
-/// By block: whether a loop with that header looks at what others write.
+/// For each block, whether a loop with that header reads what other threads write.
 pub(crate) fn watching(function: &Function) -> Vec<bool> {
     let mut watching = vec![false; function.blocks.len()];
     for all in loops(function) {
@@ -145,7 +148,7 @@ pub(crate) fn watching(function: &Function) -> Vec<bool> {
     watching
 }
 
-/// By block: whether it belongs to a loop that only waits.
+/// For each block, whether it belongs to a loop that only waits.
 pub(crate) fn waiting_blocks(function: &Function) -> Vec<bool> {
     let waits = waits(function);
     let mut all = vec![false; function.blocks.len()];

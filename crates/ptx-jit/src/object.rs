@@ -1,7 +1,7 @@
-//! What a compilation makes, as values and as bytes.
+//! The result of a compilation, as values and as bytes.
 //!
-//! Invariant: nothing in it depends on where things are in a process, so that it is valid in each on the same machine. Bytes are
-//! decoded without trust: they give the same value, or none.
+//! Invariant: the result contains no addresses of a process, so it is valid in every process on the same
+//! machine. Bytes are decoded without trust: they result in the same value, or in an error.
 
 use crate::codegen::state_map::StateMap;
 use ptx::ir::{Reg, RegClass};
@@ -12,31 +12,32 @@ use ptx_exec::native::{
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// A kernel's code for a shape of CTA, without a place in memory.
+/// The code of a kernel for one CTA shape, not placed in memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Made {
     /// The object file.
     pub(crate) object: Vec<u8>,
     /// Bytes of the large stack frames of its functions; 0 if every thread has enough stack for it.
     pub(crate) stack: u32,
-    /// Names in it that are the host's: functions it calls, variables and functions of the program.
+    /// Symbols that it refers to: functions of the host that it calls, and variables and functions of the
+    /// program.
     pub(crate) externals: Vec<String>,
-    /// Windows that it needs.
+    /// The number of cached bounds that it needs.
     pub(crate) windows: u32,
-    /// Instructions without native code, by name, and how often they stand in it.
+    /// Instructions without native code, by name, with their number.
     pub(crate) fallbacks: BTreeMap<String, u32>,
-    /// How a CTA is handed over.
+    /// How a CTA is passed to the code of single warps.
     pub(crate) cta: CtaCode,
-    /// How registers are.
+    /// How registers are passed.
     pub(crate) handed: StateMap,
-    /// How a CTA is handed over in teams, if there is code for them: no warps, if there is none.
+    /// How a CTA is passed to the code of coarse warps, if there is any; otherwise it has no warps.
     pub(crate) team: CoarseCode,
-    /// Whether it keeps sums back.
+    /// Whether it combines reductions in the reduction buffer.
     pub(crate) postpones: bool,
 }
 
 impl Made {
-    /// What it takes in memory, about.
+    /// The approximate size in memory.
     pub(crate) fn bytes(&self) -> usize {
         let names = self.externals.iter().chain(self.fallbacks.keys()).map(|name| name.len() + 32);
         let left = |left: &ExitState| {
@@ -48,7 +49,7 @@ impl Made {
         self.object.len() + names.sum::<usize>() + handed * size_of::<EntryReg>() + size_of::<Made>()
     }
 
-    /// As bytes.
+    /// Encodes the value as bytes.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let bytes = Vec::with_capacity(self.object.len() + 1024);
         let mut to = Writer { bytes, patterns: HashMap::new() };
@@ -77,7 +78,7 @@ impl Made {
         to.bytes
     }
 
-    /// From what [`Made::encode`] gave; `None` if it is something else.
+    /// Decodes the bytes of [`Made::encode`]; `None` for any other bytes.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Made> {
         let mut from = Reader { rest: bytes, patterns: Vec::new() };
         let made = Made {
@@ -103,15 +104,15 @@ impl Made {
     }
 }
 
-/// Classes of registers by their number.
+/// Register classes by their number.
 const CLASSES: [RegClass; 4] = [RegClass::Pred, RegClass::R16, RegClass::R32, RegClass::R64];
 
-/// What lanes of a pattern add.
+/// The constants of the lanes of an affine value.
 type Lanes = Arc<[i32]>;
 
 struct Writer {
     bytes: Vec<u8>,
-    /// Patterns that were written, and their numbers: many registers have the same.
+    /// The lane constants that are written already, with their numbers: many registers share them.
     patterns: HashMap<Lanes, u32>,
 }
 
@@ -200,7 +201,7 @@ impl Writer {
         }
     }
 
-    /// The number of a pattern, and, the first time, the pattern.
+    /// Writes the number of lane constants, followed by the constants if they are new.
     fn lanes(&mut self, lanes: &Lanes) {
         let next = self.patterns.len() as u32;
         let number = *self.patterns.entry(lanes.clone()).or_insert(next);
@@ -214,7 +215,7 @@ impl Writer {
 
 struct Reader<'a> {
     rest: &'a [u8],
-    /// Patterns that were read.
+    /// The lane constants read so far.
     patterns: Vec<Lanes>,
 }
 
@@ -266,7 +267,7 @@ impl<'a> Reader<'a> {
             2 => Held::Mask,
             3 => Held::Each,
             4 => {
-                // Lanes of a chunk, of a warp or of a team.
+                // The number of lanes of a chunk, of a warp or of a coarse warp.
                 let each = self
                     .number()
                     .filter(|each| [4, 8, 16].contains(each) || *each > 0 && each.is_multiple_of(32))?;
@@ -396,7 +397,7 @@ mod tests {
         let mut longer = bytes.clone();
         longer.push(0);
         assert_eq!(Made::decode(&longer), None);
-        // Lengths beyond the end, wherever they stand, and no memory taken for them.
+        // Lengths beyond the end at every position; no memory is allocated for them.
         for at in 0..bytes.len() - 3 {
             let mut wrong = bytes.clone();
             wrong[at..at + 4].fill(0xff);

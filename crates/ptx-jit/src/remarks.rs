@@ -1,5 +1,5 @@
-//! Remarks: what became of each decision that code generation takes, for whoever wants to know why code is as
-//! it is.
+//! Remarks: the result of each decision of code generation, for users who want to know why the code is as it
+//! is.
 //!
 //! A remark names the pass, the PTX line, whether the optimisation was applied or missed, and why. `ptxvm run
 //! --emit remarks` prints them, and the remarks of the benchmark's and the fixtures' kernels are compared

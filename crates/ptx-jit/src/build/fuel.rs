@@ -1,7 +1,8 @@
-//! What an iteration of a loop costs of the fuel that a call has.
+//! The fuel that an iteration of a loop costs.
 //!
-//! Native code counts fuel down where a loop begins its next iteration, and stops when it is used up, so that a launch can end or be
-//! cancelled in time. A loop with a long body costs more, and so does a loop that may wait for other threads.
+//! Native code decreases the fuel at the start of each iteration of a loop, and stops when it is used up, so
+//! that a launch can end or be cancelled in time. A loop with a long body costs more, and so does a loop that
+//! may wait for other threads.
 
 use crate::tuning::{MAX_ITERATION_FUEL, WAITING_LOOP_FUEL, WORK_PER_FUEL};
 use crate::wir::Effects;

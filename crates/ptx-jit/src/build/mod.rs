@@ -1,7 +1,8 @@
 //! From the control flow of a PTX function to WIR in SSA form.
 //!
-//! `cfg` builds full and masked copies of blocks, `cfg::if_convert` puts small divergent regions under masks, `region` finds them, `pending` holds lanes that
-//! wait for their turn, `fuel` says what an iteration of a loop costs, `ssa` renames variables to values.
+//! `cfg` builds full and masked copies of blocks, `cfg::if_convert` executes small divergent regions under
+//! masks, which `region` finds, `pending` finds the registers to save for pending lanes, `fuel` computes the
+//! fuel of an iteration, and `ssa` renames variables to values.
 //!
 //! Invariant: the interpreter's convergence policy decides which lanes execute together, in every copy.
 

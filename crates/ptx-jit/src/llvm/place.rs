@@ -328,14 +328,14 @@ impl Memory {
         }
         // SAFETY: the offset is within the range.
         let to = unsafe { self.0.start.cast::<u8>().add(offset) };
-        // SAFETY: the bytes from there were found to be within the range, which is mapped for writing and which nobody else knows yet.
+        // SAFETY: the bytes from there are within the range, which is mapped for writing and not shared yet.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
         Ok(())
     }
 
     fn execute(mut self, functions: Vec<(String, usize)>) -> Result<Placed, Refused> {
         let flags = MprotectFlags::READ | MprotectFlags::EXEC;
-        // SAFETY: the range is this value's, and nobody writes to it any more.
+        // SAFETY: this value owns the range, and it is not written to any more.
         unsafe { mprotect(self.0.start, self.0.bytes, flags) }.map_err(|_| Refused::NOT_EXECUTABLE)?;
         self.0.functions = functions;
         Ok(self.0)
