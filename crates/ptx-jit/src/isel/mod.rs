@@ -6,10 +6,10 @@
 //!
 //! Invariants:
 //! * A lowering gives the same bits as the interpreter's step (a test compares them for every spelling of
-//! every row), for every bit pattern in every lane: inactive lanes hold arbitrary values, which must not
-//! cause poison or traps.
+//!   every row), for every bit pattern in every lane: inactive lanes hold arbitrary values, which must not
+//!   cause poison or traps.
 //! * A lowering accesses no memory. It emits control flow only around code that often no lane needs
-//! ([`Lower::rarely`]).
+//!   ([`Lower::rarely`]).
 //! * The chosen lowering has looked at every modifier word of the instruction ([`Query::finish`]).
 //! * The same code serves scalars (one lane) and vectors.
 //!

@@ -6,7 +6,7 @@
 //!
 //! 1. No new work begins, and code that is being emitted is abandoned at the next block ([`is_ending`]).
 //! 2. If no part of LLVM is destroyed yet, a compilation that is nearly done has [`GRACE`] to finish, so that
-//! its code is cached for later processes.
+//!    its code is cached for later processes.
 //! 3. A thread that is still inside LLVM is parked permanently ([`park`](super::park)).
 //! 4. If it cannot be parked, the end of the process waits for it, but no longer than [`PATIENCE`].
 //!

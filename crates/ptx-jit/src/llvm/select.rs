@@ -2,12 +2,12 @@
 //!
 //! Random programs found both bugs, and each has a file in `tests/agree`:
 //! * A select between masks by a constant becomes a shuffle. A shuffle that leaves the lower half of a mask
-//! becomes a move of that half, which the register allocator takes for a copy of the whole mask
-//! (`halves_of_masks`).
+//!   becomes a move of that half, which the register allocator takes for a copy of the whole mask
+//!   (`halves_of_masks`).
 //! * A selection by bits, `a & c | b & !c`, in which some lanes keep `a` or `b`, becomes one ternary
-//! operation under a mask, with its operands in another order than its truth table assumes
-//! (`bits_of_two_where_one_stays`). An operand that may become part of one is put behind a fence: the fence
-//! is no machine instruction, and LLVM combines nothing across it.
+//!   operation under a mask, with its operands in another order than its truth table assumes
+//!   (`bits_of_two_where_one_stays`). An operand that may become part of one is put behind a fence: the fence
+//!   is no machine instruction, and LLVM combines nothing across it.
 //!
 //! Invariant: a fence returns its operand unchanged.
 
