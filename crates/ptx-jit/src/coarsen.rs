@@ -167,7 +167,7 @@ pub(crate) fn stays(func: &Func, function: &Function) -> bool {
         let address = op.uses.get(1).map(|name| &func.shapes[name.0 as usize]);
         of_register && inst.mods.space() != Space::Shared && address == Some(&Shape::Varying)
     };
-    func.nodes.iter().all(|node| {
+    func.blocks.iter().all(|node| {
         let leaves = match &node.term {
             Term::Exit(exit) => match exit.why {
                 ExitReason::Finished | ExitReason::Declined => false,
@@ -225,7 +225,7 @@ fn weight(func: &Func, function: &Function, shape: LaunchShape) -> usize {
         let times = if node.full || shape.is_alone() && known { 1 } else { 2 };
         phis + end + times * node.ops.iter().map(|one| op(one, still)).sum::<usize>()
     };
-    func.nodes.iter().map(node).sum()
+    func.blocks.iter().map(node).sum()
 }
 
 /// Whether an operation accesses memory with a bounds check.
@@ -253,7 +253,7 @@ fn pressure(func: &Func, function: &Function, level: Level) -> u32 {
             })
             .sum()
     };
-    let exits = func.nodes.iter().filter(|node| node.full).filter_map(|node| match &node.term {
+    let exits = func.blocks.iter().filter(|node| node.full).filter_map(|node| match &node.term {
         Term::Exit(exit) => Some(&**exit),
         _ => None,
     });
@@ -281,7 +281,7 @@ fn is_apart(func: &Func, function: &Function, chunks: u32, level: Level) -> bool
         ops.clear();
         gains
     };
-    func.nodes.iter().filter(|node| node.full).any(|node| {
+    func.blocks.iter().filter(|node| node.full).any(|node| {
         let mut ops = Vec::new();
         for op in &node.ops {
             let OpKind::Inst(site) = op.kind else { continue };
@@ -338,7 +338,7 @@ fn is_fit(function: &Function, program: &Program) -> bool {
 
 /// Whether all live lanes of a coarse warp arrive together at every barrier of the function.
 pub(crate) fn meets(func: &Func, function: &Function) -> bool {
-    func.nodes.iter().filter(|node| node.full).all(|node| {
+    func.blocks.iter().filter(|node| node.full).all(|node| {
         match (&node.term, &function.blocks[node.block as usize].term) {
             (Term::Exit(exit), Terminator::Barrier { .. }) => {
                 exit.resume.is_some() || !matches!(exit.why, ExitReason::Terminator { .. })

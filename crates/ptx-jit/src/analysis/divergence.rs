@@ -32,7 +32,7 @@ impl Facts {
     /// Adds what the function disproves; returns whether there was anything.
     pub(crate) fn refine(&mut self, func: &Func, function: &Function) -> bool {
         let mut changed = false;
-        for node in &func.nodes {
+        for node in &func.blocks {
             let value = match (&node.term, function.blocks[node.block as usize].term.clone()) {
                 (Term::If { cond: Cond::Pred { value, .. }, .. }, Terminator::Branch { .. }) => *value,
                 (Term::Switch { value, .. }, _) => *value,
@@ -55,7 +55,7 @@ impl Facts {
 /// Instructions that widen an affine value for which no analysis rules out that a lane wraps around.
 fn unchecked(func: &Func, function: &Function) -> Vec<Site> {
     let mut sites = Vec::new();
-    for node in &func.nodes {
+    for node in &func.blocks {
         for op in &node.ops {
             let OpKind::Inst(site) = op.kind else { continue };
             let Some(inst) = site.inst(function) else { continue };

@@ -126,7 +126,7 @@ impl Search<'_> {
                 search.all[def.0 as usize] = Some(both);
             }
         };
-        for node in &func.nodes {
+        for node in &func.blocks {
             for phi in &node.phis {
                 let new = phi.from.iter().filter_map(|name| self.all[name.0 as usize]).reduce(Bound::join);
                 set(self, phi.def, new);

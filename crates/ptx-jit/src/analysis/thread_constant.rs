@@ -26,7 +26,7 @@ pub(crate) fn constants(func: &Func, function: &Function) -> Vec<bool> {
         let mut vary = |constant: &mut Vec<bool>, name: Value| {
             changed |= std::mem::replace(&mut constant[name.0 as usize], false);
         };
-        for node in &func.nodes {
+        for node in &func.blocks {
             for phi in &node.phis {
                 if !phi.from.iter().all(|name| constant[name.0 as usize])
                     || phi.from.len() > 1 && func.entries.is_empty()

@@ -57,7 +57,7 @@ struct Builder<'a, M: Effects> {
     carries: bool,
     /// For each block, the fuel of the back edge to it.
     price: Vec<i64>,
-    nodes: Vec<Block>,
+    blocks: Vec<Block>,
     kinds: Vec<Kind>,
     bodies: HashMap<(u32, bool), BlockId>,
     work: Vec<(u32, bool, BlockId)>,
@@ -148,7 +148,7 @@ pub(crate) fn build(
         live,
         parking,
         carries,
-        nodes: Vec::new(),
+        blocks: Vec::new(),
         kinds,
         bodies: HashMap::new(),
         work: Vec::new(),
@@ -182,7 +182,7 @@ pub(crate) fn build(
         waits[name.0 as usize] = Some(block);
     }
     let mut func = Func {
-        nodes: builder.nodes,
+        blocks: builder.blocks,
         kinds: builder.kinds,
         shapes: Vec::new(),
         entries: found,
@@ -229,9 +229,9 @@ impl<M: Effects> Builder<'_, M> {
     /// `may`: where lanes may be pending when the block starts.
     fn node(&mut self, block: u32, full: bool, may: BitSet) -> BlockId {
         let (preds, phis, ops) = (Vec::new(), Vec::new(), Vec::new());
-        self.nodes.push(Block { block, full, preds, phis, ops, term: Term::Goto(BlockId(0)) });
+        self.blocks.push(Block { block, full, preds, phis, ops, term: Term::Goto(BlockId(0)) });
         self.may.push(may);
-        BlockId(self.nodes.len() as u32 - 1)
+        BlockId(self.blocks.len() as u32 - 1)
     }
 
     /// The empty set of blocks.
@@ -241,7 +241,7 @@ impl<M: Effects> Builder<'_, M> {
 
     fn op(&mut self, node: BlockId, kind: OpKind, uses: &[Value], defs: &[Value]) {
         self.ops += 1;
-        self.nodes[node.0 as usize].ops.push(Op { kind, uses: uses.to_vec(), defs: defs.to_vec() });
+        self.blocks[node.0 as usize].ops.push(Op { kind, uses: uses.to_vec(), defs: defs.to_vec() });
     }
 
     /// A copy is a select of the same value, which renaming removes.
@@ -251,7 +251,7 @@ impl<M: Effects> Builder<'_, M> {
     }
 
     fn end(&mut self, node: BlockId, term: Term) {
-        self.nodes[node.0 as usize].term = term;
+        self.blocks[node.0 as usize].term = term;
     }
 
     fn body(&mut self, block: u32, full: bool) -> BlockId {
@@ -275,7 +275,7 @@ impl<M: Effects> Builder<'_, M> {
 
     /// Whether the function is too large.
     fn is_full(&self) -> bool {
-        self.nodes.len() > crate::tuning::MAX_BLOCKS || self.ops > crate::tuning::MAX_OPS
+        self.blocks.len() > crate::tuning::MAX_BLOCKS || self.ops > crate::tuning::MAX_OPS
     }
 
     fn entry(&mut self, block: u32) -> Entry {
@@ -548,23 +548,23 @@ impl<M: Effects> Builder<'_, M> {
             Terminator::Switch { targets, inst } => {
                 let live = self.live.before(function, block as usize, content.insts.len());
                 let mut seen: HashMap<u32, BlockId> = HashMap::new();
-                let mut nodes = Vec::new();
+                let mut ends = Vec::new();
                 for to in targets {
                     let target = match seen.get(&to.0) {
                         Some(node) => *node,
                         None => self.edge(block, full, to.0, &may),
                     };
                     seen.insert(to.0, target);
-                    nodes.push(target);
+                    ends.push(target);
                 }
                 // Nothing is counted for it: the interpreter executes the terminator again.
                 let beyond = self.exit_node(block, full, ExitReason::Terminator { block }, &live, &may);
                 let mut value = None;
                 inst.srcs.iter().for_each(|src| src.for_each_reg(&mut |reg| value = Some(reg)));
                 match value {
-                    Some(reg) if !nodes.is_empty() => {
+                    Some(reg) if !ends.is_empty() => {
                         let value = self.reg(reg);
-                        self.end(node, Term::Switch { value, targets: nodes, beyond });
+                        self.end(node, Term::Switch { value, targets: ends, beyond });
                     }
                     _ => self.end(node, Term::Goto(beyond)),
                 }
@@ -763,7 +763,7 @@ impl<M: Effects> Builder<'_, M> {
             let (index, node, kept) = self.restored(from, true, to);
             self.end(node, Term::Goto(on));
             self.resumes.push(Resume { block: to, id: None, counted: false, node, kept });
-            if let Term::Exit(exit) = &mut self.nodes[stop.0 as usize].term {
+            if let Term::Exit(exit) = &mut self.blocks[stop.0 as usize].term {
                 exit.resume = Some(index);
             }
         }

@@ -32,7 +32,7 @@ struct Renamer<'a> {
 /// The function of a graph over variables, in SSA form.
 pub(crate) fn rename(graph: Graph) -> Func {
     let Graph { mut func, waits, may } = graph;
-    let count = func.nodes.len();
+    let count = func.blocks.len();
     let mut renamer = Renamer {
         func: &mut func,
         waits: &waits,
@@ -92,8 +92,8 @@ impl Renamer<'_> {
 
     /// Gives every assignment a value of its own; uses keep the variables until [`Renamer::uses`].
     fn define(&mut self) {
-        for node in 0..self.func.nodes.len() {
-            let mut ops = std::mem::take(&mut self.func.nodes[node].ops);
+        for node in 0..self.func.blocks.len() {
+            let mut ops = std::mem::take(&mut self.func.blocks[node].ops);
             for op in &mut ops {
                 for def in &mut op.defs {
                     let variable = *def;
@@ -106,14 +106,14 @@ impl Renamer<'_> {
                     *def = value;
                 }
             }
-            self.func.nodes[node].ops = ops;
+            self.func.blocks[node].ops = ops;
         }
     }
 
     fn uses(&mut self) {
-        for node in 0..self.func.nodes.len() {
+        for node in 0..self.func.blocks.len() {
             let mut here: HashMap<Value, Value> = HashMap::new();
-            let mut ops = std::mem::take(&mut self.func.nodes[node].ops);
+            let mut ops = std::mem::take(&mut self.func.blocks[node].ops);
             let variables = std::mem::take(&mut self.assigned[node]);
             let mut at = 0;
             for op in &mut ops {
@@ -124,10 +124,10 @@ impl Renamer<'_> {
                 }
             }
             ops.retain(|op| !matches!(op.kind, OpKind::Mask(0)));
-            self.func.nodes[node].ops = ops;
-            let mut term = self.func.nodes[node].term.clone();
+            self.func.blocks[node].ops = ops;
+            let mut term = self.func.blocks[node].term.clone();
             term.for_each_use_mut(&mut |name| *name = self.read(node, &here, *name));
-            self.func.nodes[node].term = term;
+            self.func.blocks[node].term = term;
         }
     }
 
@@ -156,7 +156,7 @@ impl Renamer<'_> {
             if let Some(value) = self.meaningless(at, variable) {
                 break value;
             }
-            match self.func.nodes[at].preds.as_slice() {
+            match self.func.blocks[at].preds.as_slice() {
                 [] => {
                     let kind = self.func.kinds[variable.0 as usize];
                     break self.constant(kind, true);
@@ -182,9 +182,9 @@ impl Renamer<'_> {
 
     fn fill(&mut self) {
         while let Some((node, variable, def)) = self.queue.pop() {
-            let preds = self.func.nodes[node.0 as usize].preds.clone();
+            let preds = self.func.blocks[node.0 as usize].preds.clone();
             let from = preds.iter().map(|p| self.at_end(p.0 as usize, variable)).collect();
-            self.func.nodes[node.0 as usize].phis.push(Phi { def, from });
+            self.func.blocks[node.0 as usize].phis.push(Phi { def, from });
         }
     }
 }

@@ -167,7 +167,7 @@ impl<'a> Flow<'a> {
         let order = func.reverse_postorder();
         let mut restored: HashMap<BlockId, Vec<(usize, wir::Value)>> = HashMap::new();
         for id in &order {
-            let node = &func.nodes[id.0 as usize];
+            let node = &func.blocks[id.0 as usize];
             for op in &node.ops {
                 if let OpKind::Restore(resume, reg) = op.kind
                     && let Some(at) = func.slot(resume, reg)
@@ -187,7 +187,7 @@ impl<'a> Flow<'a> {
             if !have.contains(&place) {
                 have.push(place);
                 if let Some(Def::Phi(block, index)) = def_use.def(name) {
-                    let phi = &func.nodes[block.0 as usize].phis[index];
+                    let phi = &func.blocks[block.0 as usize].phis[index];
                     left.extend(phi.from.iter().map(|from| (*from, place)));
                 }
             }
@@ -197,11 +197,11 @@ impl<'a> Flow<'a> {
 
     /// The contents of the slots at the end of each block.
     fn contents(&self, homes: &BarrierSlots, entered: &Entered) -> Vec<Option<Contents>> {
-        let mut ends: Vec<Option<Contents>> = vec![None; self.func.nodes.len()];
+        let mut ends: Vec<Option<Contents>> = vec![None; self.func.blocks.len()];
         let mut changed = true;
         while std::mem::take(&mut changed) {
             for id in &self.order {
-                let node = &self.func.nodes[id.0 as usize];
+                let node = &self.func.blocks[id.0 as usize];
                 let mut here = self.roots.contains(id).then(Contents::new);
                 for (at, from) in node.preds.iter().enumerate() {
                     let Some(before) = &ends[from.0 as usize] else { continue };
@@ -234,7 +234,7 @@ impl<'a> Flow<'a> {
         homes: &BarrierSlots,
         entered: &Entered,
     ) -> Contents {
-        let phis = &self.func.nodes[to.0 as usize].phis;
+        let phis = &self.func.blocks[to.0 as usize].phis;
         // A value that the block defines is another value in each iteration.
         let behind = |names: &HashSet<wir::Value>| -> HashSet<wir::Value> {
             let old = names.iter().filter(|name| self.def_use.def(**name).map(Def::block) != Some(to));
@@ -260,7 +260,7 @@ impl<'a> Flow<'a> {
         for (id, contents) in
             self.order.iter().filter_map(|id| Some((id, homes.contents[id.0 as usize].as_ref()?)))
         {
-            let node = &self.func.nodes[id.0 as usize];
+            let node = &self.func.blocks[id.0 as usize];
             let restored = self.restored.get(id).into_iter().flatten().filter(|(place, _)| each(place));
             lying.extend(restored.map(|(place, name)| (*name, *place)));
             for phi in &node.phis {
@@ -282,7 +282,7 @@ impl<'a> Flow<'a> {
             }
         };
         for id in &self.order {
-            let node = &self.func.nodes[id.0 as usize];
+            let node = &self.func.blocks[id.0 as usize];
             for (at, from) in node.preds.iter().enumerate() {
                 node.phis.iter().for_each(|phi| read(*from, phi.from[at]));
             }
@@ -307,7 +307,7 @@ impl<'a> Flow<'a> {
     ) -> bool {
         let mut more = Vec::new();
         for id in &self.order {
-            let node = &self.func.nodes[id.0 as usize];
+            let node = &self.func.blocks[id.0 as usize];
             if node.preds.len() < 2 || node.phis.iter().all(|phi| !self.wanted.contains_key(&phi.def)) {
                 continue;
             }
@@ -321,7 +321,7 @@ impl<'a> Flow<'a> {
                 .preds
                 .iter()
                 .map(|from| {
-                    let all = self.func.nodes[from.0 as usize].term.successors();
+                    let all = self.func.blocks[from.0 as usize].term.successors();
                     let once = all.iter().filter(|to| *to == id).count() == 1;
                     once && !self.func.reaches(*id, *from)
                 })
@@ -382,7 +382,7 @@ impl Codegen<'_> {
             homes.at.push(own);
         }
         homes.place_all(start, self.job.shape.team);
-        if homes.places.is_empty() || homes.places.len() * func.nodes.len() > BARRIER_SLOT_MAX_FACTS {
+        if homes.places.is_empty() || homes.places.len() * func.blocks.len() > BARRIER_SLOT_MAX_FACTS {
             return homes;
         }
         let flow = Flow::new(func, &self.def_use, &homes);

@@ -22,7 +22,7 @@ pub(super) fn roots(func: &Func) -> Vec<wir::Value> {
     for zero in &func.zeros {
         roots[zero.0 as usize] = Some(*zero);
     }
-    for node in &func.nodes {
+    for node in &func.blocks {
         copies.extend(node.phis.iter().map(|phi| (phi.def, phi.from.as_slice())));
         for op in &node.ops {
             match &op.kind {

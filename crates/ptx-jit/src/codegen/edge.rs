@@ -56,7 +56,7 @@ impl Codegen<'_> {
     /// The values that the phis of a block need from one of its predecessors.
     pub(super) fn state_stored(&mut self, from: BlockId, to: BlockId) -> Vec<Repr> {
         let func = self.job.func;
-        let target = &func.nodes[to.0 as usize];
+        let target = &func.blocks[to.0 as usize];
         let Some(place) = target.pred_index(from) else { return Vec::new() };
         let value = |phi: &Phi| match self.barrier_slots.lies(phi.def) {
             Some(place) => Repr::Kept(place),

@@ -21,7 +21,7 @@ use std::collections::HashSet;
 
 /// The readers of each value, if the function has few blocks.
 pub(super) fn readers(func: &Func) -> Readers {
-    if func.nodes.len() > ENDPOINT_TEST_MAX_BLOCKS { Readers::default() } else { Readers::new(func) }
+    if func.blocks.len() > ENDPOINT_TEST_MAX_BLOCKS { Readers::default() } else { Readers::new(func) }
 }
 
 /// The test at the end of a block of whether a condition holds in all lanes.
@@ -81,9 +81,9 @@ impl Codegen<'_> {
     /// The test that a block ends with, if nothing else reads the comparisons.
     pub(super) fn test_of(&self, id: BlockId) -> Option<Test> {
         let func = self.job.func;
-        let node = &func.nodes[id.0 as usize];
+        let node = &func.blocks[id.0 as usize];
         let Term::If { cond: Cond::Equal(lower, mask), then, els, .. } = node.term else { return None };
-        if func.nodes.len() > ENDPOINT_TEST_MAX_BLOCKS
+        if func.blocks.len() > ENDPOINT_TEST_MAX_BLOCKS
             || !node.full
             || then == els
             || self.barrier_slots.is_entered(id, then)
@@ -117,7 +117,7 @@ impl Codegen<'_> {
             // A phi on a shortcut edge reads its operand at the end of the block that the edge leaves.
             let handed = |name: &wir::Value| {
                 around.iter().any(|(from, to)| {
-                    let to = &func.nodes[to.0 as usize];
+                    let to = &func.blocks[to.0 as usize];
                     let at = to.pred_index(*from);
                     at.is_none_or(|at| to.phis.iter().any(|phi| phi.from[at] == *name))
                 })
@@ -126,7 +126,7 @@ impl Codegen<'_> {
                 !read.contains(name) && !handed(name) && !self.readers.of(*name).iter().any(elsewhere)
             })
         };
-        let asks = &func.nodes[els.0 as usize];
+        let asks = &func.blocks[els.0 as usize];
         let none = match asks.term {
             Term::If { cond: Cond::Empty(empty), then: none, els: some, .. }
                 if empty == lower
@@ -147,7 +147,7 @@ impl Codegen<'_> {
 
     /// Records a remark about the endpoint test of a block, if the block ends with a test of all lanes.
     pub(super) fn remark_endpoint_test(&self, id: BlockId, found: bool) {
-        let node = &self.job.func.nodes[id.0 as usize];
+        let node = &self.job.func.blocks[id.0 as usize];
         let asks = matches!(node.term, Term::If { cond: Cond::Equal(..), then, els, .. } if then != els);
         if !node.full || !asks || self.versioned_block.is_some() {
             return;
@@ -179,13 +179,13 @@ impl Codegen<'_> {
 
     /// Whether a block is reached only through one edge.
     fn is_behind(&self, (from, to): (BlockId, BlockId), block: BlockId) -> bool {
-        self.job.func.nodes[to.0 as usize].preds == [from] && self.dominators.dominates(to, block)
+        self.job.func.blocks[to.0 as usize].preds == [from] && self.dominators.dominates(to, block)
     }
 
     /// Branches to `then` where the scalar test shows that all lanes pass. The following code is for all
     /// other cases. Then emits the comparisons of all lanes.
     pub(super) fn test(&mut self, id: BlockId, then: BlockId, test: Test) {
-        let node = &self.job.func.nodes[id.0 as usize];
+        let node = &self.job.func.blocks[id.0 as usize];
         // Where the scalar test decides, the result of each lane is known.
         let ways =
             [Some((!test.negated, id, then)), test.none.map(|(asks, none)| (test.negated, asks, none))];

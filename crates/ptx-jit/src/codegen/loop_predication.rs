@@ -82,7 +82,7 @@ impl Codegen<'_> {
     }
 
     fn find_turns(&self, id: BlockId) -> Option<Turns> {
-        let node = &self.job.func.nodes[id.0 as usize];
+        let node = &self.job.func.blocks[id.0 as usize];
         if !node.full || node.preds.len() < 2 {
             return None;
         }
@@ -287,7 +287,7 @@ impl Codegen<'_> {
                 return Some(if class == RegClass::R32 { i64::from(sum as i32) } else { sum });
             }
             let (node, index) = self.def_use.op(at)?;
-            let node = &self.job.func.nodes[node.0 as usize];
+            let node = &self.job.func.blocks[node.0 as usize];
             let op: &Op = &node.ops[index];
             let OpKind::Inst(site) = op.kind else { return None };
             let inst = site.inst(self.job.function)?;
@@ -326,7 +326,7 @@ impl Codegen<'_> {
         if self.turns(id).is_some() {
             let until = self.b.phi(self.int(64));
             self.phis
-                .insert((id.0, self.job.func.nodes[id.0 as usize].phis.len()), super::Repr::Scalar(until));
+                .insert((id.0, self.job.func.blocks[id.0 as usize].phis.len()), super::Repr::Scalar(until));
             self.loop_predication.until.insert(id, until);
         }
     }
@@ -343,7 +343,7 @@ impl Codegen<'_> {
     /// The predicated loop whose header is the block that is emitted.
     pub(super) fn predicated_loop(&mut self, node: &wir::Block) -> Option<(BlockId, Rc<Turns>)> {
         let id = self.node?;
-        let mine = std::ptr::eq(&self.job.func.nodes[id.0 as usize], node);
+        let mine = std::ptr::eq(&self.job.func.blocks[id.0 as usize], node);
         let once = self.versioned_block.is_none() && self.prefix.is_none() && self.full;
         if !mine || !once || !self.loop_predication.until.contains_key(&id) {
             return None;

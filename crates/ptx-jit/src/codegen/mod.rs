@@ -293,7 +293,7 @@ pub(crate) fn emit(module: &Module, name: &str, job: Input<'_>) -> Emitted {
         lanes: job.shape.lanes(),
         pending_exit: None,
         reps: vec![None; job.func.kinds.len()],
-        starts: vec![None; job.func.nodes.len()],
+        starts: vec![None; job.func.blocks.len()],
         phis: HashMap::new(),
         pending: HashMap::new(),
         reached: RefCell::default(),
@@ -365,7 +365,7 @@ pub(crate) fn emit(module: &Module, name: &str, job: Input<'_>) -> Emitted {
     emit.b.position_at_end(rooms);
     emit.find_warp_strips();
     emit.b.position_at_end(head);
-    emit.nodes();
+    emit.blocks();
     if emit.out.given_up {
         return emit.out;
     }
@@ -398,7 +398,7 @@ impl Codegen<'_> {
 
     /// The first instruction of a block, or its terminator, that remarks are about from here on.
     fn remark_block(&self, id: BlockId, end: bool) {
-        let block = self.job.func.nodes[id.0 as usize].block;
+        let block = self.job.func.blocks[id.0 as usize].block;
         let insts = self.job.function.blocks.get(block as usize).map_or(0, |block| block.insts.len());
         self.remark_site.set(Some(Site { block, index: if end { insts as u32 } else { 0 } }));
     }
@@ -479,7 +479,7 @@ impl Codegen<'_> {
         self.b.position_at_end(self.head);
     }
 
-    fn nodes(&mut self) {
+    fn blocks(&mut self) {
         let order = self.job.func.reverse_postorder();
         for node in &order {
             let block = self.b.append_block(self.function, "");
@@ -519,7 +519,7 @@ impl Codegen<'_> {
 
     fn node(&mut self, id: BlockId) {
         let func = self.job.func;
-        let node = &func.nodes[id.0 as usize];
+        let node = &func.blocks[id.0 as usize];
         let start = self.starts[id.0 as usize].expect("every node has a block");
         let fused = self.is_fused(id);
         if fused {
@@ -566,7 +566,7 @@ impl Codegen<'_> {
     /// Emits the operations of a block and its terminator.
     fn content(&mut self, id: BlockId) {
         let func = self.job.func;
-        let node = &func.nodes[id.0 as usize];
+        let node = &func.blocks[id.0 as usize];
         if self.versioned_block != Some(id) {
             self.begin_section(node);
         }

@@ -45,7 +45,7 @@ impl Codegen<'_> {
         for zero in &func.zeros {
             pure[zero.0 as usize] = true;
         }
-        for node in &func.nodes {
+        for node in &func.blocks {
             copies.extend(node.phis.iter().map(|phi| (phi.def, phi.from.clone())));
             for op in &node.ops {
                 match &op.kind {

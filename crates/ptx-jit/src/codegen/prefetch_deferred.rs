@@ -107,14 +107,14 @@ impl Codegen<'_> {
     /// it may issue.
     fn piece_behind(&self, id: BlockId) -> Option<(BlockId, u32)> {
         let func = self.job.func;
-        let Term::Exit(exit) = &func.nodes[id.0 as usize].term else { return None };
+        let Term::Exit(exit) = &func.blocks[id.0 as usize].term else { return None };
         let resume = &func.resumes[exit.resume? as usize];
         let mut by = resume.node;
-        let mut node = &func.nodes[by.0 as usize];
+        let mut node = &func.blocks[by.0 as usize];
         // Registers are restored in a separate block.
         if let Term::Goto(next) = node.term {
             by = next;
-            node = &func.nodes[by.0 as usize];
+            node = &func.blocks[by.0 as usize];
         }
         let inside = self.loops.get(node.block as usize) == Some(&LoopKind::Barrier);
         let team = self.lanes > LANES && self.full && self.loop_kind == LoopKind::Barrier;

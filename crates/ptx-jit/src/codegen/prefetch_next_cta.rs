@@ -207,7 +207,7 @@ impl Codegen<'_> {
     /// the loop ends soon.
     fn fills(&self, load: &Op) -> bool {
         let func = self.job.func;
-        let Some(node) = self.node.map(|id| &func.nodes[id.0 as usize]) else { return false };
+        let Some(node) = self.node.map(|id| &func.blocks[id.0 as usize]) else { return false };
         node.ops.iter().any(|op| {
             let OpKind::Inst(site) = op.kind else { return false };
             let inst = site.inst(self.job.function);
@@ -219,7 +219,7 @@ impl Codegen<'_> {
     /// Whether the block reads shared memory. Its other stores usually copy from there; shared memory is
     /// small, so the loop ends soon.
     fn drains(&self) -> bool {
-        let Some(node) = self.node.map(|id| &self.job.func.nodes[id.0 as usize]) else { return false };
+        let Some(node) = self.node.map(|id| &self.job.func.blocks[id.0 as usize]) else { return false };
         node.ops.iter().any(|op| {
             let OpKind::Inst(site) = op.kind else { return false };
             let inst = site.inst(self.job.function);

@@ -144,7 +144,7 @@ impl Find<'_> {
         }
         // The second pass propagates values across barriers.
         for _ in 0..2 {
-            for node in &func.nodes {
+            for node in &func.blocks {
                 for phi in &node.phis {
                     let known = || agreed(phi.from.iter().map(|name| all[name.0 as usize]));
                     all[phi.def.0 as usize] = given.get(&phi.def).copied().or_else(known);
@@ -258,7 +258,7 @@ impl Find<'_> {
         let func = self.func;
         let defs = DefUse::new(func);
         let mut loops: Vec<(u32, BlockId, HashMap<wir::Value, Product>)> = Vec::new();
-        for (at, node) in (0..).zip(&func.nodes) {
+        for (at, node) in (0..).zip(&func.blocks) {
             let mut steps = HashMap::new();
             for phi in &node.phis {
                 let mut left = SCALAR_EVOLUTION_MAX_DEFINITIONS;
@@ -296,7 +296,7 @@ impl Find<'_> {
         match defs.def(at)? {
             Def::Phi(block, index) => {
                 let mut found: Option<(Product, bool)> = None;
-                for from in &self.func.nodes[block.0 as usize].phis[index].from {
+                for from in &self.func.blocks[block.0 as usize].phis[index].from {
                     match self.step(defs, *from, phi, crossed, left) {
                         Some((step, true)) => return Some((step, true)),
                         Some(other) => found = found.or(Some(other)),
@@ -305,14 +305,14 @@ impl Find<'_> {
                 }
                 found
             }
-            Def::Op(block, index) => match &self.func.nodes[block.0 as usize].ops[index].kind {
+            Def::Op(block, index) => match &self.func.blocks[block.0 as usize].ops[index].kind {
                 OpKind::Restore(resume, reg) => {
                     let crossed = crossed || self.func.resumes[*resume as usize].id.is_some();
                     self.step(defs, self.func.kept(*resume, *reg)?, phi, crossed, left)
                 }
                 OpKind::Inst(site) => {
                     let (inst, op) =
-                        (site.inst(self.function)?, &self.func.nodes[block.0 as usize].ops[index]);
+                        (site.inst(self.function)?, &self.func.blocks[block.0 as usize].ops[index]);
                     let value = |name: wir::Value| self.constant(name).or(self.values[name.0 as usize]);
                     let expr = Expr::of(inst)?;
                     let sources = operands(inst, op);

@@ -63,7 +63,7 @@ impl Codegen<'_> {
             return;
         }
         let Some((body, waiting)) = self.waiting(id, at) else { return };
-        self.remark_op(&self.job.func.nodes[id.0 as usize].ops[at]);
+        self.remark_op(&self.job.func.blocks[id.0 as usize].ops[at]);
         self.applied("sink-masks", "the comparison of all lanes is made in the block that needs it");
         let run = &waiting.run;
         let first = self.b.const_int(run.end.ty(), run.lanes[0]);
@@ -77,7 +77,7 @@ impl Codegen<'_> {
     /// and nothing else reads them.
     fn waiting(&mut self, id: BlockId, at: usize) -> Option<(BlockId, Waiting)> {
         let func = self.job.func;
-        let compare = &func.nodes[id.0 as usize].ops[at];
+        let compare = &func.blocks[id.0 as usize].ops[at];
         let OpKind::Inst(site) = compare.kind else { return None };
         let inst = site.inst(self.job.function)?;
         if inst.op != O::Setp || compare.defs.len() != 1 || inst.guard.is_some() {
@@ -99,7 +99,7 @@ impl Codegen<'_> {
         let own = masks.iter().all(|name| self.is_read_by(*name, &ops, (head, mask), body));
         let run = self.run_of(mask).filter(|_| own)?;
         // A mask that only side exits read is computed at the side exit, from the values of the block.
-        ops.retain(|(id, at)| !self.rare[func.nodes[id.0 as usize].ops[*at].defs[0].0 as usize]);
+        ops.retain(|(id, at)| !self.rare[func.blocks[id.0 as usize].ops[*at].defs[0].0 as usize]);
         let rest = masks.iter().copied().find(|other| *other != mask);
         Some((body, Waiting { mask, run, rest, ops }))
     }
@@ -109,7 +109,7 @@ impl Codegen<'_> {
         if self.readers.of(name) != [id] {
             return None;
         }
-        let node = &self.job.func.nodes[id.0 as usize];
+        let node = &self.job.func.blocks[id.0 as usize];
         let mut reading = (0..).zip(&node.ops).filter(|(_, op)| op.reads(name));
         let found = reading.next().filter(|_| !node.term.reads(name))?;
         let to_phi = self.is_in_state_map(id, name);
@@ -119,7 +119,7 @@ impl Codegen<'_> {
     /// The complement of a mask, with the operation that computes it.
     fn turned(&self, lower: wir::Value) -> Option<((BlockId, usize), wir::Value)> {
         self.readers.of(lower).iter().find_map(|&id| {
-            let ops = &self.job.func.nodes[id.0 as usize].ops;
+            let ops = &self.job.func.blocks[id.0 as usize].ops;
             let at = ops.iter().position(|op| matches!(op.kind, OpKind::AndNot) && op.uses[1] == lower)?;
             Some(((id, at), ops[at].defs[0]))
         })
@@ -130,11 +130,11 @@ impl Codegen<'_> {
     fn group_of(&self, mask: wir::Value) -> Option<(wir::Value, BlockId, BlockId)> {
         let func = self.job.func;
         self.readers.of(mask).iter().find_map(|&head| {
-            let Term::If { cond: Cond::Empty(asked), then, els, .. } = func.nodes[head.0 as usize].term
+            let Term::If { cond: Cond::Empty(asked), then, els, .. } = func.blocks[head.0 as usize].term
             else {
                 return None;
             };
-            let alone = asked == mask && then != els && func.nodes[els.0 as usize].preds == [head];
+            let alone = asked == mask && then != els && func.blocks[els.0 as usize].preds == [head];
             (alone && !self.barrier_slots.is_entered(head, els)).then_some((mask, head, els))
         })
     }
@@ -151,7 +151,7 @@ impl Codegen<'_> {
         let readers = self.readers.of(name);
         let func = self.job.func;
         let before = readers.iter().filter(|id| **id != body).all(|id| {
-            let node = &func.nodes[id.0 as usize];
+            let node = &func.blocks[id.0 as usize];
             let other = (0..).zip(&node.ops).any(|(at, op)| op.reads(name) && !ops.contains(&(*id, at)));
             let asks = *id == head && name == mask;
             !other && (asks || !node.term.reads(name)) && !self.is_in_state_map(*id, name)
@@ -161,7 +161,7 @@ impl Codegen<'_> {
 
     /// Whether a mask that only side exits read may be computed from this one behind the block.
     fn is_made_beyond(&self, name: wir::Value, body: BlockId) -> bool {
-        self.job.func.nodes[body.0 as usize].ops.iter().any(|op| {
+        self.job.func.blocks[body.0 as usize].ops.iter().any(|op| {
             let masks = matches!(op.kind, OpKind::And | OpKind::AndNot | OpKind::Or);
             let later = masks && self.rare[op.defs[0].0 as usize] && op.uses.contains(&name);
             later && !self.readers.of(op.defs[0]).is_empty()
@@ -171,15 +171,15 @@ impl Codegen<'_> {
     /// Whether a phi reads a value on an edge from that block.
     fn is_in_state_map(&self, id: BlockId, name: wir::Value) -> bool {
         let func = self.job.func;
-        let successors = func.nodes[id.0 as usize].term.successors();
-        successors.iter().any(|to| func.nodes[to.0 as usize].takes_from(id, name))
+        let successors = func.blocks[id.0 as usize].term.successors();
+        successors.iter().any(|to| func.blocks[to.0 as usize].takes_from(id, name))
     }
 
     /// Emits the delayed mask that a block executes under.
     pub(super) fn emit_sunk_masks(&mut self, id: BlockId) {
         let Some(waiting) = self.sunk_masks.masks.remove(&id) else { return };
         for (node, at) in waiting.ops {
-            self.op(&self.job.func.nodes[node.0 as usize].ops[at]);
+            self.op(&self.job.func.blocks[node.0 as usize].ops[at]);
         }
     }
 

@@ -118,7 +118,7 @@ impl Codegen<'_> {
         let mut found: Vec<Option<Option<Stride>>> = vec![None; func.kinds.len()];
         let mut changed = (0..).map(wir::Value).take(func.kinds.len()).any(|name| has_rows(func, name));
         while std::mem::take(&mut changed) {
-            for node in &func.nodes {
+            for node in &func.blocks {
                 for phi in node.phis.iter().filter(|phi| has_rows(func, phi.def)) {
                     for from in &phi.from {
                         let new = if has_rows(func, *from) { found[from.0 as usize] } else { Some(None) };

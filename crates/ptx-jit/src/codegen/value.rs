@@ -306,7 +306,7 @@ impl Codegen<'_> {
         let func = self.job.func;
         let mut rare = vec![true; func.kinds.len()];
         let mut work = Vec::new();
-        for node in &func.nodes {
+        for node in &func.blocks {
             node.phis.iter().for_each(|phi| work.extend(&phi.from));
             node.term.for_each_use(&mut |name| work.push(name));
             for op in &node.ops {

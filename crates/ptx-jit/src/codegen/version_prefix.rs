@@ -68,10 +68,10 @@ impl Codegen<'_> {
     /// that follows is for all other cases.
     pub(super) fn prefixes(&mut self, id: BlockId) {
         let func = self.job.func;
-        let node = &func.nodes[id.0 as usize];
+        let node = &func.blocks[id.0 as usize];
         let Term::Goto(next) = node.term else { return };
         // The results of the block must reach other blocks through phis only.
-        let several = func.nodes[next.0 as usize].preds.iter().any(|from| *from != id);
+        let several = func.blocks[next.0 as usize].preds.iter().any(|from| *from != id);
         let free =
             !node.full && self.job.shape.team > 1 && several && !self.barrier_slots.is_entered(id, next);
         if !free || self.in_section() {

@@ -127,8 +127,8 @@ impl Codegen<'_> {
     /// Prepares for sections, if the function may have any.
     pub(super) fn find_warp_strips(&mut self) {
         let func = self.job.func;
-        self.warp_strips.ways = RefCell::new(vec![0; func.nodes.len()]);
-        self.warp_strips.emitted = vec![false; func.nodes.len()];
+        self.warp_strips.ways = RefCell::new(vec![0; func.blocks.len()]);
+        self.warp_strips.emitted = vec![false; func.blocks.len()];
         if self.job.shape.is_alone() && func.entries.is_empty() {
             self.warp_strips.constant = crate::analysis::thread_constant::constants(func, self.job.function);
             let bits = self.b.vec(self.int(8), WARP_STRIP_MAX_MASKS * self.lanes / 8);
@@ -691,7 +691,7 @@ impl Codegen<'_> {
             return None;
         }
         let func = self.job.func;
-        let block = func.nodes[id.0 as usize].block as usize;
+        let block = func.blocks[id.0 as usize].block as usize;
         if !matches!(self.job.function.blocks[block].term, Terminator::Goto(..) | Terminator::Branch { .. }) {
             return None;
         }
@@ -712,7 +712,7 @@ impl Codegen<'_> {
             Term::Switch { .. } | Term::Exit(_) => return None,
         };
         let alone = self.warp_strips.ways.borrow()[to.0 as usize] == 0
-            && func.nodes[to.0 as usize].preds.iter().all(|pred| self.warp_strips.emitted[pred.0 as usize])
+            && func.blocks[to.0 as usize].preds.iter().all(|pred| self.warp_strips.emitted[pred.0 as usize])
             && !self.barrier_slots.is_entered(id, to);
         let order = &self.warp_strips.order;
         let at = order.iter().position(|node| *node == id)?;
@@ -725,7 +725,7 @@ impl Codegen<'_> {
     /// executed instead of skipped.
     fn is_nothing(&self, from: BlockId, body: BlockId, over: BlockId) -> bool {
         let func = self.job.func;
-        let (content, behind) = (&func.nodes[body.0 as usize], &func.nodes[over.0 as usize]);
+        let (content, behind) = (&func.blocks[body.0 as usize], &func.blocks[over.0 as usize]);
         let short = matches!(content.term, Term::Goto(to) if to == over)
             && content.preds == [from]
             && content.ops.len() <= WARP_STRIP_MAX_SPECULATED_OPS
@@ -761,7 +761,7 @@ impl Codegen<'_> {
 
     /// Continues with a block in the section of its predecessor.
     pub(super) fn fuse(&mut self, from: BlockId, to: BlockId) {
-        let target = &self.job.func.nodes[to.0 as usize];
+        let target = &self.job.func.blocks[to.0 as usize];
         if let Some(place) = target.pred_index(from) {
             for phi in &target.phis {
                 let rep = self.coerce(phi.from[place], phi.def);

@@ -17,7 +17,7 @@ pub(crate) fn sweep(func: &mut Func, function: &Function, machine: &impl Effects
     };
     let mut needed = vec![false; func.kinds.len()];
     let mut work: Vec<Value> = Vec::new();
-    for node in &func.nodes {
+    for node in &func.blocks {
         for op in node.ops.iter().filter(|op| needed_itself(op)) {
             op.for_each_use(&mut |name| work.push(name));
         }
@@ -28,12 +28,12 @@ pub(crate) fn sweep(func: &mut Func, function: &Function, machine: &impl Effects
             continue;
         }
         match definitions.def(name) {
-            Some(Def::Phi(n, i)) => work.extend(&func.nodes[n.0 as usize].phis[i].from),
-            Some(Def::Op(n, i)) => func.nodes[n.0 as usize].ops[i].for_each_use(&mut |name| work.push(name)),
+            Some(Def::Phi(n, i)) => work.extend(&func.blocks[n.0 as usize].phis[i].from),
+            Some(Def::Op(n, i)) => func.blocks[n.0 as usize].ops[i].for_each_use(&mut |name| work.push(name)),
             None => {}
         }
     }
-    for node in &mut func.nodes {
+    for node in &mut func.blocks {
         node.phis.retain(|phi| needed[phi.def.0 as usize]);
         node.ops.retain(|op| needed_itself(op) || op.defs.iter().any(|d| needed[d.0 as usize]));
     }

@@ -48,7 +48,7 @@ struct Numbers<'a, M> {
 /// Replaces selects between equal values; returns whether there were any.
 pub(crate) fn unite(func: &mut Func, function: &Function, machine: &impl Effects) -> bool {
     let selects = |op: &Op| matches!(op.kind, OpKind::SelectMask | OpKind::SelectPred { .. });
-    if !func.nodes.iter().any(|node| node.ops.iter().any(selects)) {
+    if !func.blocks.iter().any(|node| node.ops.iter().any(selects)) {
         return false;
     }
     let mut numbers = Numbers {
@@ -70,7 +70,7 @@ pub(crate) fn unite(func: &mut Func, function: &Function, machine: &impl Effects
     }
     let known = numbers.known;
     let mut stands: HashMap<Value, Value> = HashMap::new();
-    for op in func.nodes.iter().flat_map(|node| &node.ops).filter(|op| selects(op)) {
+    for op in func.blocks.iter().flat_map(|node| &node.ops).filter(|op| selects(op)) {
         let [a, b] = [op.uses[1], op.uses[2]];
         let (Some(first), Some(second)) = (known[a.0 as usize], known[b.0 as usize]) else { continue };
         if first.number.is_none() || first.number != second.number {
@@ -87,7 +87,7 @@ pub(crate) fn unite(func: &mut Func, function: &Function, machine: &impl Effects
             *name = *other;
         }
     };
-    for node in &mut func.nodes {
+    for node in &mut func.blocks {
         node.phis.iter_mut().for_each(|phi| phi.from.iter_mut().for_each(rename));
         node.ops.retain(|op| !(selects(op) && stands.contains_key(&op.defs[0])));
         node.ops.iter_mut().for_each(|op| op.for_each_use_mut(&mut |name| rename(name)));
@@ -106,7 +106,7 @@ impl<'a, M: Effects> Numbers<'a, M> {
             self.set(*zero, Some(Known { number: Some(*zero), loose }));
         }
         let mut table = Table::new();
-        for node in &func.nodes {
+        for node in &func.blocks {
             let looped = self.looped[node.block as usize];
             let own = |name: Value| Known { number: (!looped).then_some(name), loose: false };
             for phi in &node.phis {

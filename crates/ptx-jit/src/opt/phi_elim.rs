@@ -32,7 +32,7 @@ pub(crate) fn simplify(func: &mut Func) {
     let count = func.kinds.len();
     let mut from = vec![Vec::new(); count];
     let mut all = Vec::new();
-    for node in &func.nodes {
+    for node in &func.blocks {
         for phi in &node.phis {
             from[phi.def.0 as usize].clone_from(&phi.from);
             all.push(phi.def);
@@ -60,7 +60,7 @@ pub(crate) fn simplify(func: &mut Func) {
         all.retain(|name| choices.find(*name) == *name);
     }
     let replaced = |choices: &mut Choices, name: Value| choices.find(name) != name;
-    for node in &mut func.nodes {
+    for node in &mut func.blocks {
         node.phis.retain(|phi| !replaced(&mut choices, phi.def));
         node.ops.retain(|op| match op.kind {
             OpKind::SelectMask | OpKind::SelectPred { .. } => !replaced(&mut choices, op.defs[0]),

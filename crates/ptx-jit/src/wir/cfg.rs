@@ -14,10 +14,10 @@ impl Func {
 
     /// Fills in the predecessors of every block from the terminators.
     pub fn link(&mut self) {
-        self.nodes.iter_mut().for_each(|block| block.preds.clear());
-        for from in 0..self.nodes.len() {
-            for to in self.nodes[from].term.successors() {
-                self.nodes[to.0 as usize].preds.push(BlockId(from as u32));
+        self.blocks.iter_mut().for_each(|block| block.preds.clear());
+        for from in 0..self.blocks.len() {
+            for to in self.blocks[from].term.successors() {
+                self.blocks[to.0 as usize].preds.push(BlockId(from as u32));
             }
         }
     }
@@ -25,21 +25,21 @@ impl Func {
     /// The blocks that can be reached, root by root: those of each root in reverse postorder, without those
     /// of an earlier root.
     pub fn reverse_postorder(&self) -> Vec<BlockId> {
-        let mut seen = vec![false; self.nodes.len()];
+        let mut seen = vec![false; self.blocks.len()];
         let mut order = Vec::new();
         for root in self.roots() {
             if std::mem::replace(&mut seen[root.0 as usize], true) {
                 continue;
             }
             let mut tree = Vec::new();
-            let mut stack = vec![(root, self.nodes[root.0 as usize].term.successors(), 0)];
+            let mut stack = vec![(root, self.blocks[root.0 as usize].term.successors(), 0)];
             while let Some((block, successors, at)) = stack.last_mut() {
                 match successors.get(*at) {
                     Some(next) => {
                         *at += 1;
                         let next = *next;
                         if !std::mem::replace(&mut seen[next.0 as usize], true) {
-                            stack.push((next, self.nodes[next.0 as usize].term.successors(), 0));
+                            stack.push((next, self.blocks[next.0 as usize].term.successors(), 0));
                         }
                     }
                     None => {
@@ -55,10 +55,10 @@ impl Func {
 
     /// Whether a path of at least one edge leads from one block to another.
     pub fn reaches(&self, from: BlockId, to: BlockId) -> bool {
-        let mut seen = vec![false; self.nodes.len()];
+        let mut seen = vec![false; self.blocks.len()];
         let mut left = vec![from];
         while let Some(block) = left.pop() {
-            for next in self.nodes[block.0 as usize].term.successors() {
+            for next in self.blocks[block.0 as usize].term.successors() {
                 if next == to {
                     return true;
                 }

@@ -21,12 +21,12 @@ impl Dominators {
     pub fn new(func: &Func) -> Self {
         let number = |block: BlockId| block.0 as usize + 1;
         let mut edges: Vec<(usize, usize)> = func.roots().map(|root| (0, number(root))).collect();
-        for (from, block) in (1..).zip(&func.nodes) {
+        for (from, block) in (1..).zip(&func.blocks) {
             edges.extend(block.term.successors().into_iter().map(|to| (from, number(to))));
         }
-        let tree = dominators::Dominators::new(&Graph::new(func.nodes.len() + 1, &edges));
+        let tree = dominators::Dominators::new(&Graph::new(func.blocks.len() + 1, &edges));
         // The entry dominates exactly what it reaches.
-        let reached = (1..=func.nodes.len()).map(|block| tree.dominates(0, block)).collect();
+        let reached = (1..=func.blocks.len()).map(|block| tree.dominates(0, block)).collect();
         Self { tree, reached }
     }
 

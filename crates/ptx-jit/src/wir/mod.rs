@@ -257,7 +257,7 @@ pub struct Exit {
     pub resume: Option<u32>,
 }
 
-/// Lanes that wait at a block for their turn to execute.
+/// Lanes that are pending at a block: they execute later.
 #[derive(Clone, Debug)]
 pub struct Pending {
     /// The block where they continue.
@@ -339,7 +339,7 @@ pub struct Resume {
 #[derive(Clone, Debug)]
 pub struct Func {
     /// The blocks.
-    pub nodes: Vec<Block>,
+    pub blocks: Vec<Block>,
     /// The kind of each value.
     pub kinds: Vec<Kind>,
     /// The shape of each value: how it depends on the lane.

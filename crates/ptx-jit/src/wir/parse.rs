@@ -428,9 +428,9 @@ impl Reader {
                 shapes[value.0 as usize] = shape;
             }
         }
-        let (nodes, entries, resumes) = (self.blocks, self.entries, self.resumes);
+        let (blocks, entries, resumes) = (self.blocks, self.entries, self.resumes);
         let (zeros, undef, needed) = (self.zeros, self.undef, Vec::new());
-        let mut func = Func { nodes, kinds, shapes, entries, start, resumes, zeros, undef, needed };
+        let mut func = Func { blocks, kinds, shapes, entries, start, resumes, zeros, undef, needed };
         let uses = DefUse::new(&func);
         func.needed = (0..count as u32).map(|value| uses.reads(Value(value)) > 0).collect();
         Ok(func)

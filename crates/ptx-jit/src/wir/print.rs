@@ -65,7 +65,7 @@ impl Printer<'_> {
             self.def(*zero)?;
             writeln!(self.out)?;
         }
-        (0..).zip(&func.nodes).try_for_each(|(at, block)| self.block(at, block))
+        (0..).zip(&func.blocks).try_for_each(|(at, block)| self.block(at, block))
     }
 
     fn block(&mut self, at: u32, block: &Block) -> fmt::Result {

@@ -26,7 +26,7 @@ impl Func {
 
     /// The stops that a warp resumes behind: for each, its resume point.
     pub fn stops(&self) -> impl Iterator<Item = (u32, &Exit)> {
-        self.nodes.iter().filter_map(|block| match &block.term {
+        self.blocks.iter().filter_map(|block| match &block.term {
             Term::Exit(exit) => Some((exit.resume?, &**exit)),
             Term::Goto(_) | Term::If { .. } | Term::Switch { .. } => None,
         })
@@ -36,7 +36,7 @@ impl Func {
     /// ([`Entry::relies`](super::Entry::relies)) and that stops store
     /// ([`Resume::kept`](super::Resume::kept)). Every pass that replaces or removes values ends with this.
     pub(crate) fn record_slots(&mut self) {
-        for block in &self.nodes {
+        for block in &self.blocks {
             let Term::Exit(exit) = &block.term else { continue };
             let Some(resume) = exit.resume else { continue };
             self.resumes[resume as usize].kept.retain_mut(|(reg, value)| {
@@ -52,7 +52,7 @@ impl Func {
                 OpKind::Load(reg) => Some((reg, op.defs[0])),
                 _ => None,
             };
-            entry.relies = self.nodes[entry.node.0 as usize].ops.iter().filter_map(load).collect();
+            entry.relies = self.blocks[entry.node.0 as usize].ops.iter().filter_map(load).collect();
         }
     }
 }

@@ -24,13 +24,13 @@ fn exits(func: &Func) -> Vec<ExitReason> {
         Term::Exit(exit) => Some(exit.why),
         _ => None,
     };
-    func.nodes.iter().filter_map(|node| exit(&node.term)).collect()
+    func.blocks.iter().filter_map(|node| exit(&node.term)).collect()
 }
 
 #[test]
 fn straight_code_of_whole_warps_has_no_masked_copy() {
     let func = func("mov.u32 %r1, %tid.x; add.u32 %r2, %r1, 1; st.global.u32 [%rd1], %r2; ret;", [64, 1, 1]);
-    assert!(func.nodes.iter().all(|node| node.full));
+    assert!(func.blocks.iter().all(|node| node.full));
 }
 
 #[test]
@@ -39,8 +39,8 @@ fn a_branch_on_the_thread_number_parts_the_lanes_and_one_on_a_parameter_does_not
         "mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 5; @%p1 bra L; st.global.u32 [%rd1], %r1; L: ret;";
     let whole =
         "ld.param.u32 %r1, [n]; setp.lt.u32 %p1, %r1, 5; @%p1 bra L; st.global.u32 [%rd1], %r1; L: ret;";
-    assert!(func(parted, [64, 1, 1]).nodes.iter().any(|node| !node.full));
-    assert!(func(whole, [64, 1, 1]).nodes.iter().all(|node| node.full));
+    assert!(func(parted, [64, 1, 1]).blocks.iter().any(|node| !node.full));
+    assert!(func(whole, [64, 1, 1]).blocks.iter().all(|node| node.full));
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn behind_a_short_condition_all_lanes_run_again() {
     let nested = "mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 5; @%p1 bra L; \
                   ld.shared.u32 %r2, [%rd1]; setp.lt.u32 %p2, %r2, %r1; @%p2 bra L; st.shared.u32 [%rd1], %r1; \
                   L: bar.sync 0; add.u32 %r3, %r1, 1; st.global.u32 [%rd2], %r3; ret;";
-    let behind = |func: &Func| func.nodes.iter().filter(|node| node.block > 2 && !node.full).count();
+    let behind = |func: &Func| func.blocks.iter().filter(|node| node.block > 2 && !node.full).count();
     assert_eq!(behind(&func(nested, [64, 1, 1])), 0);
     assert_eq!(behind(&team_plan(nested, [128, 1, 1], 4)), 0);
 }
@@ -58,7 +58,7 @@ fn numbers_without_common_bits_are_a_sum() {
     let body = "mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; shl.b32 %r3, %r2, 10; or.b32 %r4, %r3, %r1; \
                 st.global.u32 [%rd1], %r4; ret;";
     let func = func(body, [1024, 1, 1]);
-    let defs = func.nodes.iter().flat_map(|node| &node.ops).flat_map(|op| &op.defs);
+    let defs = func.blocks.iter().flat_map(|node| &node.ops).flat_map(|op| &op.defs);
     let classes: Vec<&Shape> = defs.map(|name| &func.shapes[name.0 as usize]).collect();
     assert!(classes.iter().all(|class| **class != Shape::Varying));
     assert!(classes.iter().any(|class| matches!(class, Shape::Affine(pattern) if pattern.lanes[31] == 31)));
@@ -71,7 +71,7 @@ fn thread_numbers_are_patterns_where_the_shape_allows() {
     let classes = |ntid| -> Vec<Shape> {
         let func = func(body, ntid);
         // Names that nothing defines any more have a class too.
-        let defined = func.nodes.iter().flat_map(|node| &node.ops).flat_map(|op| &op.defs);
+        let defined = func.blocks.iter().flat_map(|node| &node.ops).flat_map(|op| &op.defs);
         defined
             .map(|name| func.shapes[name.0 as usize].clone())
             .filter(|class| matches!(class, Shape::Affine(_) | Shape::Varying))
@@ -117,8 +117,8 @@ fn joins_in_a_loop(count: u32) -> Func {
 fn a_plan_grows_with_the_number_of_joins_and_not_with_its_square() {
     // Phis with each of their operands, operations with each of theirs: what code is made of.
     let size = |func: &Func| -> usize {
-        let phis = func.nodes.iter().flat_map(|node| &node.phis).map(|phi| 1 + phi.from.len());
-        let ops = func.nodes.iter().flat_map(|node| &node.ops).map(|op| 1 + op.uses.len());
+        let phis = func.blocks.iter().flat_map(|node| &node.phis).map(|phi| 1 + phi.from.len());
+        let ops = func.blocks.iter().flat_map(|node| &node.ops).map(|op| 1 + op.uses.len());
         phis.chain(ops).sum()
     };
     let (few, many) = (size(&joins_in_a_loop(10)), size(&joins_in_a_loop(80)));
@@ -180,7 +180,7 @@ fn numbers_of_16_bits_are_patterns_where_no_lane_wraps_around() {
         );
         let func = func(&body, [64, 1, 1]);
         let made = |op: &&Op| matches!(op.kind, OpKind::Inst(_)) && !op.defs.is_empty();
-        let last = func.nodes.iter().flat_map(|node| &node.ops).rfind(made);
+        let last = func.blocks.iter().flat_map(|node| &node.ops).rfind(made);
         matches!(&func.shapes[last.expect("there is one").defs[0].0 as usize], Shape::Affine(_))
     };
     assert!(widened("shl.b16 %h1, %h0, 4;"));
@@ -199,7 +199,7 @@ fn what_each_way_computes_alike_is_no_choice_behind_them() {
     let kept = func.resumes.iter().flat_map(|resume| &resume.kept);
     let long = kept.filter(|(reg, _)| reg.class == ptx::ir::RegClass::R64);
     let mut all =
-        func.nodes.iter().flat_map(|node| &node.ops).filter(|op| op.defs.is_empty() && op.uses.len() == 3);
+        func.blocks.iter().flat_map(|node| &node.ops).filter(|op| op.defs.is_empty() && op.uses.len() == 3);
     let address = |op: &Op| func.shapes[op.uses[1].0 as usize].clone();
     let kept: Vec<_> = long.map(|(_, name)| func.shapes[name.0 as usize].clone()).collect();
     assert!(kept.iter().all(|class| matches!(class, Shape::Affine(_))), "{kept:?}");
@@ -212,7 +212,7 @@ fn lanes_that_parted_in_a_short_condition_and_met_again_are_those_from_before() 
                 setp.ne.u32 %p1, %r1, 0; @%p1 bra E; setp.lt.u32 %p2, %r2, 5; @%p2 bra S; mov.u32 %r2, 7; \
                 S: st.shared.u32 [%rd1], %r2; bra E; R: st.shared.u32 [%rd1+4], %r1; E: bar.sync 0; ret;";
     let func = team_plan(body, [128, 1, 1], 4);
-    let ops = || func.nodes.iter().filter(|node| !node.full).flat_map(|node| &node.ops);
+    let ops = || func.blocks.iter().filter(|node| !node.full).flat_map(|node| &node.ops);
     let stores = ops().filter(|op| op.defs.is_empty() && op.uses.len() == 3);
     let stores: Vec<_> = stores.map(|op| op.uses[0]).collect();
     // In the lanes that compared before they parted.

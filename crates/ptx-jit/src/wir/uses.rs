@@ -37,7 +37,7 @@ impl DefUse {
     pub fn new(func: &Func) -> Self {
         let count = func.kinds.len();
         let mut all = Self { defs: vec![None; count], reads: vec![0; count] };
-        for (id, block) in (0..).map(BlockId).zip(&func.nodes) {
+        for (id, block) in (0..).map(BlockId).zip(&func.blocks) {
             for (at, phi) in block.phis.iter().enumerate() {
                 all.defs[phi.def.0 as usize] = Some(Def::Phi(id, at));
                 phi.from.iter().for_each(|value| all.reads[value.0 as usize] += 1);
@@ -70,7 +70,7 @@ impl DefUse {
 
     /// The same, with the operation itself.
     pub fn op_of<'f>(&self, func: &'f Func, value: Value) -> Option<&'f Op> {
-        self.op(value).map(|(block, at)| &func.nodes[block.0 as usize].ops[at])
+        self.op(value).map(|(block, at)| &func.blocks[block.0 as usize].ops[at])
     }
 
     /// How often a value is read.
@@ -90,7 +90,7 @@ impl Readers {
     pub fn new(func: &Func) -> Self {
         let mut blocks: Vec<Vec<BlockId>> = vec![Vec::new(); func.kinds.len()];
         let mut read = |value: Value, block: BlockId| blocks[value.0 as usize].push(block);
-        for (id, block) in (0..).map(BlockId).zip(&func.nodes) {
+        for (id, block) in (0..).map(BlockId).zip(&func.blocks) {
             for phi in &block.phis {
                 phi.from.iter().zip(&block.preds).for_each(|(value, from)| read(*value, *from));
             }

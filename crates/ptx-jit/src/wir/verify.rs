@@ -59,7 +59,7 @@ pub fn verify(func: &Func, function: &Function, effects: &impl Effects, form: Fo
         // Everything else follows edges.
         return verifier.found;
     }
-    for (id, block) in (0..).map(BlockId).zip(&func.nodes) {
+    for (id, block) in (0..).map(BlockId).zip(&func.blocks) {
         verifier.block = Some(id);
         verifier.kinds(block);
     }
@@ -93,13 +93,13 @@ impl<E: Effects> Verifier<'_, E> {
     /// Targets, predecessors and roots.
     fn graph(&mut self) {
         let func = self.func;
-        let count = func.nodes.len();
+        let count = func.blocks.len();
         let exists = |block: BlockId| match (block.0 as usize) < count {
             true => Ok(()),
             false => Err(format!("there is no b{}", block.0)),
         };
         let mut preds: Vec<Vec<BlockId>> = vec![Vec::new(); count];
-        for (id, block) in (0..).map(BlockId).zip(&func.nodes) {
+        for (id, block) in (0..).map(BlockId).zip(&func.blocks) {
             self.block = Some(id);
             for to in block.term.successors() {
                 match preds.get_mut(to.0 as usize) {
@@ -108,7 +108,7 @@ impl<E: Effects> Verifier<'_, E> {
                 }
             }
         }
-        for (at, (block, preds)) in func.nodes.iter().zip(&preds).enumerate() {
+        for (at, (block, preds)) in func.blocks.iter().zip(&preds).enumerate() {
             self.block = Some(BlockId(at as u32));
             if block.preds != *preds {
                 self.note(Err("the predecessors are not those that branch here".to_owned()));
@@ -340,7 +340,7 @@ impl<E: Effects> Verifier<'_, E> {
     fn ssa(&mut self) {
         let func = self.func;
         let mut count = vec![0_u32; func.kinds.len()];
-        for block in &func.nodes {
+        for block in &func.blocks {
             block.phis.iter().for_each(|phi| count[phi.def.0 as usize] += 1);
             block.ops.iter().flat_map(|op| &op.defs).for_each(|def| count[def.0 as usize] += 1);
         }
@@ -360,7 +360,7 @@ impl<E: Effects> Verifier<'_, E> {
             None => false,
         };
         let mut wrong = Vec::new();
-        for (id, block) in (0..).map(BlockId).zip(&func.nodes) {
+        for (id, block) in (0..).map(BlockId).zip(&func.blocks) {
             let mut check = |value: Value, block: BlockId, at: usize| {
                 if !reaches(value, block, at) {
                     wrong.push((id, value));

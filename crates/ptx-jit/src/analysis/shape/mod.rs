@@ -72,7 +72,7 @@ pub(crate) fn classify(
 /// The values that each register may have after an exit that stops before a block. `None`: an unknown value.
 fn resumed(func: &Func, function: &Function) -> HashMap<(u32, Reg), Vec<Option<Value>>> {
     let mut resumed: HashMap<(u32, Reg), Vec<Option<Value>>> = HashMap::new();
-    for node in &func.nodes {
+    for node in &func.blocks {
         let crate::wir::Term::Exit(exit) = &node.term else { continue };
         let (blocks, written) = match exit.why {
             ExitReason::Yield { block } => (vec![block], Vec::new()),
@@ -103,7 +103,7 @@ impl<M: Effects> Classifier<'_, M> {
     fn settle(&mut self, func: &Func) {
         loop {
             let mut changed = false;
-            for node in &func.nodes {
+            for node in &func.blocks {
                 for phi in &node.phis {
                     let mut class = self.shapes[phi.def.0 as usize].clone();
                     let mut align = ALIGNED;
