@@ -118,6 +118,13 @@ impl Racecheck {
             running.told += 1;
             self.recorder.record(finding);
         }
+        for index in running.detector.take_replaced() {
+            let race = &running.detector.races()[index];
+            let address =
+                if race.shared { race.address.wrapping_sub(site.warp.shared.0) } else { race.address };
+            // Its count is recorded when the launch ends.
+            self.recorder.record(running.finding(race, address).times(0));
+        }
     }
 }
 

@@ -37,6 +37,8 @@ pub(crate) struct Detector {
     ctas: Vec<Option<Box<Cta>>>,
     races: Vec<Race>,
     known_races: HashMap<(u32, u32), usize>,
+    /// Races whose description is another one since [`Detector::take_replaced`] was called.
+    replaced: Vec<usize>,
     /// Nothing is judged any more: a table is full.
     full: bool,
 }
@@ -76,6 +78,7 @@ impl Detector {
             ctas: Vec::new(),
             races: Vec::new(),
             known_races: HashMap::new(),
+            replaced: Vec::new(),
             full: ctas >= u64::from(NO_CTA),
         }
     }
@@ -89,6 +92,11 @@ impl Detector {
     /// The races that were found.
     pub(crate) fn races(&self) -> &[Race] {
         &self.races
+    }
+
+    /// The races that are described by another pair of accesses now, because it needs more to be ordered.
+    pub(crate) fn take_replaced(&mut self) -> Vec<usize> {
+        std::mem::take(&mut self.replaced)
     }
 
     /// A CTA begins; `warps`: lanes that exist, by warp; `shared`: address and size of its shared memory.
@@ -253,6 +261,7 @@ impl Detector {
             sites: &self.sites,
             races: &mut self.races,
             known_races: &mut self.known_races,
+            replaced: &mut self.replaced,
         };
         let mut turn = Turn { book, at, site, op, cta: index, now, height: self.height, warp };
         let mut fits = true;
@@ -286,6 +295,7 @@ struct Book<'a> {
     sites: &'a [Op],
     races: &'a mut Vec<Race>,
     known_races: &'a mut HashMap<(u32, u32), usize>,
+    replaced: &'a mut Vec<usize>,
 }
 
 /// An access of a warp.
@@ -730,11 +740,15 @@ impl Book<'_> {
     fn found(&mut self, entry: &Entry, me: &Me<'_>, (address, shared): (u64, bool)) {
         let Some(event) = self.event(entry.who).copied() else { return };
         let key = (event.site.min(me.site), event.site.max(me.site));
-        if let Some(at) = self.known_races.get(&key) {
-            self.races[*at].count += 1;
-            return;
-        }
-        if self.races.len() >= RACES {
+        let known_race = self.known_races.get(&key).copied();
+        if let Some(at) = known_race {
+            let race = &mut self.races[at];
+            race.count += 1;
+            // A barrier also orders the lanes of one warp, so a race between warps says more.
+            if race.missing != Missing::Syncwarp || (event.cta, event.warp) == (me.cta, me.warp) {
+                return;
+            }
+        } else if self.races.len() >= RACES {
             return;
         }
         let Some(op) = self.sites.get(event.site as usize).copied() else { return };
@@ -749,8 +763,19 @@ impl Book<'_> {
         let first = Party { site: event.site, cta: event.cta, warp: event.warp, lane: lane as u8 };
         let second = Party { site: me.site, cta: me.cta, warp: me.warp, lane: me.lane as u8 };
         let missing = self.missing(&event, &op, me);
-        self.known_races.insert(key, self.races.len());
-        self.races.push(Race { first, second, address, shared, missing, count: 1 });
+        let mut race = Race { first, second, address, shared, missing, count: 1 };
+        match known_race {
+            None => {
+                self.known_races.insert(key, self.races.len());
+                self.races.push(race);
+            }
+            Some(at) if missing == Missing::Barrier => {
+                race.count = self.races[at].count;
+                self.races[at] = race;
+                self.replaced.push(at);
+            }
+            Some(_) => {}
+        }
     }
 }
 
