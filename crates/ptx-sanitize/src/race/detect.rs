@@ -770,7 +770,12 @@ impl Book<'_> {
                 self.races.push(race);
             }
             Some(at) if missing == Missing::Barrier => {
-                race.count = self.races[at].count;
+                let earlier = &self.races[at];
+                race.count = earlier.count;
+                // The finding stays that of the same line.
+                if race.first.site != earlier.first.site {
+                    std::mem::swap(&mut race.first, &mut race.second);
+                }
                 self.races[at] = race;
                 self.replaced.push(at);
             }

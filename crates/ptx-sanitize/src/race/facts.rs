@@ -19,7 +19,7 @@ pub(crate) struct Party {
 /// A race.
 #[derive(Clone, Debug)]
 pub(crate) struct Race {
-    /// The access that came first in this run.
+    /// The access of the instruction that came first when the two instructions were first found to race.
     pub(crate) first: Party,
     /// The other one.
     pub(crate) second: Party,
