@@ -112,6 +112,60 @@ impl Drop for Given {
     }
 }
 
+/// Writable memory for results and kernel parameters, whose address may stand in a structure.
+///
+/// The test replaces each half of each word of a structure. Such an address must not become that of other
+/// memory: the C library aligns its heaps so that replacing the low half of a heap address by zeros gives
+/// the address of the heap's own header. So this memory is far from where the system maps pages by itself.
+struct Room(usize);
+
+/// Words of a [`Room`] that are for results.
+const RESULTS: usize = 480;
+/// The word of a [`Room`] in which the list of kernel parameters begins.
+const PARAMS: usize = 496;
+/// The word of a [`Room`] that holds the value of the only kernel parameter.
+const VALUE: usize = 504;
+/// Bytes of a [`Room`], and how many of them there are at a time.
+const ROOM: usize = PAGE;
+const ROOMS: usize = 64;
+
+/// Addresses of unused rooms.
+static ROOMS_LEFT: std::sync::Mutex<Option<Vec<usize>>> = std::sync::Mutex::new(None);
+
+impl Room {
+    fn new() -> Self {
+        let mut left = ROOMS_LEFT.lock().expect("no panic");
+        let left = left.get_or_insert_with(|| {
+            let start = std::ptr::with_exposed_provenance_mut::<c_void>(0x0fd0_1000_0000);
+            // SAFETY: the last flag says that the new mapping replaces none.
+            // Flags of Linux: private, anonymous, at this place.
+            let at = unsafe { mmap(start, ROOMS * ROOM, 3, 0x10_0022, -1, 0) };
+            assert_eq!(at, start, "the place for results is not free");
+            (0..ROOMS).map(|index| at.expose_provenance() + index * ROOM).collect()
+        });
+        Self(left.pop().expect("few of them live at a time"))
+    }
+
+    /// The address of a 64-bit word.
+    fn word(&self, index: usize) -> usize {
+        assert!(index < ROOM / 8);
+        self.0 + index * 8
+    }
+
+    fn write(&self, index: usize, value: usize) {
+        // SAFETY: the word is in the mapping, of which this value owns the part.
+        unsafe { std::ptr::with_exposed_provenance_mut::<usize>(self.word(index)).write(value) }
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        if let Some(left) = &mut *ROOMS_LEFT.lock().expect("no panic") {
+            left.push(self.0);
+        }
+    }
+}
+
 const PAGE: usize = 4096;
 
 /// A page of the process with these access rights.
@@ -154,11 +208,10 @@ pub(crate) struct World {
     managed: u64,
     pinned: u64,
     registered: Box<[u64; 1024]>,
-    room: Box<[u64; 512]>,
+    /// The first [`RESULTS`] words are for results, the last ones for kernel parameters.
+    room: Room,
     image: CString,
     texts: Vec<(&'static str, CString)>,
-    value: Box<u64>,
-    params: Box<[usize; 4]>,
     file: std::path::PathBuf,
     /// Structures that were passed to calls.
     given: RefCell<Vec<Given>>,
@@ -201,11 +254,9 @@ impl World {
             managed: 0,
             pinned: 0,
             registered: Box::new([0; 1024]),
-            room: Box::new([0; 512]),
+            room: Room::new(),
             image,
             texts,
-            value: Box::new(0),
-            params: Box::new([0; 4]),
             file,
             given: RefCell::default(),
         };
@@ -247,8 +298,10 @@ impl World {
         api.ok("cuMemFree_v2", (large,));
         world.freed = large + (60 << 20);
         api.ok("cuMemHostRegister_v2", (world.registered.as_ptr(), 4096usize, 0u32));
-        *world.value = world.device;
-        world.params[0] = (&raw const *world.value).expose_provenance();
+        // A list of one parameter, whose value is the device memory.
+        world.room.write(VALUE, world.device as usize);
+        world.room.write(PARAMS, world.room.word(VALUE));
+        world.room.write(PARAMS + 1, 0);
         world
     }
 
@@ -327,13 +380,13 @@ impl World {
         let mut set = |values: &[u64]| words[..values.len()].copy_from_slice(values);
         let (from, to) = (self.device, self.device + 4096);
         let handle = |kind: &str| if self.handles.is_empty() { 0 } else { self.handle(kind) as u64 };
-        let params = self.params.as_ptr().expose_provenance() as u64;
+        let params = self.room.word(PARAMS) as u64;
         match name {
             "zeros" | "texture" => {}
             "one" => set(&[1]),
             "two" => set(&[2]),
             "node" => set(&[handle("node")]),
-            "places" => set(&[self.room.as_ptr().expose_provenance() as u64]),
+            "places" => set(&[self.room.word(0) as u64]),
             "copy2d" => set(&[0, 0, 2, 0, from, 0, 16, 0, 0, 2, 0, to, 0, 16, 16, 4]),
             "copy3d" => {
                 set(&[0, 0, 0, 0, 2, 0, from, 0, 0, 16, 4, 0, 0, 0, 0, 2, 0, to, 0, 0, 16, 4, 16, 4, 2])
@@ -373,7 +426,8 @@ impl World {
             // Each result has its own room, with arbitrary contents.
             Kind::Out(_) => {
                 out += 32;
-                self.room[out..].as_ptr().expose_provenance()
+                assert!(out + 32 <= RESULTS, "more results than there is room for");
+                self.room.word(out)
             }
             Kind::InOut => self.give([0; 40]),
             Kind::In(name) => self.give(self.structure(name)),
@@ -385,7 +439,7 @@ impl World {
             Kind::ImageSize => self.image.as_bytes_with_nul().len(),
             Kind::Host => host(),
             Kind::Code => (nothing as *const ()).expose_provenance(),
-            Kind::Params => self.params.as_ptr().expose_provenance(),
+            Kind::Params => self.room.word(PARAMS),
             Kind::Device => self.device as usize,
             Kind::Managed => self.managed as usize,
             Kind::Pinned => self.pinned as usize,
@@ -507,7 +561,7 @@ impl World {
             u64::MAX / 16,
         ];
         values.extend([self.device, self.freed, self.device + (9 << 30), self.pinned]);
-        values.extend([nowhere as u64, closed as u64, read_only as u64, self.room.as_ptr().addr() as u64]);
+        values.extend([nowhere as u64, closed as u64, read_only as u64, self.room.word(0) as u64]);
         values.extend(self.handles.iter().chain(&self.dead).map(|handle| *handle as u64));
         let mut all = Vec::new();
         for word in 0..words {
