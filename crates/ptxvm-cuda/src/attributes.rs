@@ -162,7 +162,8 @@ pub(crate) fn attribute(number: i32, capability: i32) -> Option<i32> {
         113 => 1, // read-only registered memory
         114 => 0,
         115 => 1, // memory pools
-        116..=119 => 0,
+        116..=118 => 0,
+        119 => 1, // pools are shared by file descriptors
         120 => 0, // no clusters
         121 => 0,
         122 | 123 => 1, // memory operations in streams

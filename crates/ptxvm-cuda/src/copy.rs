@@ -48,7 +48,7 @@ pub(crate) fn move_checked(driver: &Driver, to: Side, from: Side, bytes: usize) 
 
 /// The kinds of memory of a copy's two addresses.
 #[derive(Clone, Copy)]
-enum Way {
+pub(crate) enum Way {
     HostToDevice,
     DeviceToHost,
     DeviceToDevice,
@@ -67,7 +67,11 @@ impl Way {
     }
 }
 
-fn copy(
+/// Copies bytes in a stream.
+///
+/// # Errors
+/// `CUDA_ERROR_INVALID_VALUE`, and the errors of a capture.
+pub(crate) fn copy(
     way: Way,
     (to, from, bytes): (u64, u64, usize),
     (stream, default): (Handle, DefaultStream),

@@ -38,7 +38,7 @@ struct Side2d {
 /// `CUDA_MEMCPY2D`
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct Copy2d {
+pub(crate) struct Copy2d {
     from: Side2d,
     to: Side2d,
     width: usize,

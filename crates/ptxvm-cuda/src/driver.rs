@@ -135,7 +135,7 @@ impl Driver {
                 Kind::Managed => "managed memory",
                 Kind::Pinned(_) => "host memory from `cuMemHostAlloc`",
                 // Memory that the program lends, or that others own, is not allocated here.
-                Kind::Registered(_) | Kind::Imported => continue,
+                Kind::Registered(_) | Kind::Imported | Kind::Received(_) => continue,
             };
             self.lost(what, address, block.bytes);
         }
@@ -249,7 +249,7 @@ impl Driver {
         for (address, kind) in self.blocks.take_all(context) {
             let _gone = match kind {
                 Kind::Registered(_) => self.vm.disown(address),
-                Kind::Imported => {
+                Kind::Imported | Kind::Received(_) => {
                     crate::ipc::unmap(self, address);
                     Ok(())
                 }

@@ -88,7 +88,9 @@ fn is_independent(name: &str) -> bool {
         "cuGetErrorString",
         "cuGetExportTable",
         "cuGetProcAddress",
+        "cuGetProcAddress_ptsz",
         "cuGetProcAddress_v2",
+        "cuGetProcAddress_v2_ptsz",
         "cuInit",
         "cuModuleGetLoadingMode",
         "cuProfilerInitialize",
@@ -121,20 +123,20 @@ macro_rules! entry {
     ($doc:literal; $name:ident [] ($($arg:ident: $ty:ty),*) $body:block) => {
         #[doc = $doc]
         #[unsafe(no_mangle)]
-        extern "C" fn $name($($arg: $ty),*) -> $crate::status::Status {
+        pub(crate) extern "C" fn $name($($arg: $ty),*) -> $crate::status::Status {
             $crate::entry::enter(stringify!($name), move || -> $crate::status::Answer { $body })
         }
     };
     ($doc:literal; $name:ident [$twin:ident $default:ident] ($($arg:ident: $ty:ty),*) $body:block) => {
         #[doc = $doc]
         #[unsafe(no_mangle)]
-        extern "C" fn $name($($arg: $ty),*) -> $crate::status::Status {
+        pub(crate) extern "C" fn $name($($arg: $ty),*) -> $crate::status::Status {
             let $default = $crate::entry::DefaultStream::Legacy;
             $crate::entry::enter(stringify!($name), move || -> $crate::status::Answer { $body })
         }
         #[doc = $doc]
         #[unsafe(no_mangle)]
-        extern "C" fn $twin($($arg: $ty),*) -> $crate::status::Status {
+        pub(crate) extern "C" fn $twin($($arg: $ty),*) -> $crate::status::Status {
             let $default = $crate::entry::DefaultStream::PerThread;
             $crate::entry::enter(stringify!($twin), move || -> $crate::status::Answer { $body })
         }

@@ -14,9 +14,9 @@ use crate::ffi::Out;
 use crate::handles::Handle;
 use crate::memory::Kind;
 use crate::status::{Answer, Status};
-use ptxvm::{Access, Error, Pages};
+use ptxvm::{Access, DeviceId, Error, Pages};
 use std::collections::BTreeMap;
-use std::ffi::c_uint;
+use std::ffi::{c_int, c_uint};
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
@@ -31,13 +31,16 @@ pub(crate) type Bytes = [u8; 64];
 #[repr(C)]
 pub(crate) struct Given(Bytes);
 
-/// The first words of handles of memory and of events.
+/// `CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR`
+pub(crate) const DESCRIPTOR: c_int = 1;
+/// The first words of handles of memory, of memory of pools, and of events.
 const MEMORY: u64 = u64::from_le_bytes(*b"ptxvmem1");
+pub(crate) const POOL_MEMORY: u64 = u64::from_le_bytes(*b"ptxvmpm1");
 const EVENT: u64 = u64::from_le_bytes(*b"ptxvmev1");
 /// `CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS`, the only flag, which is required.
 const LAZY: c_uint = 1;
 /// Mappings are multiples of this size.
-const PAGE: u64 = 64 << 10;
+pub(crate) const PAGE: u64 = 64 << 10;
 /// The interval at which a stream polls an event of another process, and the number of polls between checks
 /// that the process lives.
 const LOOK: Duration = Duration::from_micros(50);
@@ -47,20 +50,22 @@ const LOOKS: u32 = 200;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Name {
     kind: u64,
-    process: u64,
+    pub(crate) process: u64,
     /// The start time of that process in the system's units. It is compared because process numbers are
     /// reused.
-    began: u64,
+    pub(crate) began: u64,
     file: u64,
     inode: u64,
     offset: u64,
-    bytes: u64,
+    pub(crate) bytes: u64,
+    /// The pool of memory of pools, otherwise 0.
+    pub(crate) pool: u64,
 }
 
 impl Name {
-    fn pack(self) -> Bytes {
-        let Name { kind, process, began, file, inode, offset, bytes } = self;
-        let words = [kind, process, began, file, inode, offset, bytes, 0];
+    pub(crate) fn pack(self) -> Bytes {
+        let Name { kind, process, began, file, inode, offset, bytes, pool } = self;
+        let words = [kind, process, began, file, inode, offset, bytes, pool];
         let mut packed = [0; 64];
         for (place, word) in packed.chunks_exact_mut(8).zip(words) {
             place.copy_from_slice(&word.to_le_bytes());
@@ -68,7 +73,7 @@ impl Name {
         packed
     }
 
-    fn unpack(packed: Bytes, wanted: u64) -> Result<Self, Status> {
+    pub(crate) fn unpack(packed: Bytes, wanted: u64) -> Result<Self, Status> {
         let word = |index: usize| {
             let mut word = [0; 8];
             word.copy_from_slice(&packed[8 * index..8 * index + 8]);
@@ -82,8 +87,14 @@ impl Name {
             inode: word(4),
             offset: word(5),
             bytes: word(6),
+            pool: word(7),
         };
         if name.kind == wanted { Ok(name) } else { Err(Status::InvalidHandle) }
+    }
+
+    /// The same memory, of a pool.
+    pub(crate) fn of_pool(self, pool: Handle) -> Self {
+        Self { pool: pool.0 as u64, ..self }
     }
 
     /// Whether this process created it.
@@ -114,8 +125,32 @@ impl Name {
     }
 }
 
+/// The pool of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Identity {
+    pub(crate) process: u64,
+    pub(crate) began: u64,
+    pub(crate) pool: u64,
+}
+
+impl Identity {
+    /// A pool of this process.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_OPERATING_SYSTEM`.
+    pub(crate) fn of_own(pool: Handle) -> Result<Self, Status> {
+        let process = u64::from(std::process::id());
+        Ok(Self { process, began: began(process).ok_or(Status::OperatingSystem)?, pool: pool.0 as u64 })
+    }
+
+    /// The pool of memory of a pool.
+    pub(crate) fn of_name(name: &Name) -> Self {
+        Self { process: name.process, began: name.began, pool: name.pool }
+    }
+}
+
 /// The start time of a process in the system's units; `None` if there is no such process.
-fn began(process: u64) -> Option<u64> {
+pub(crate) fn began(process: u64) -> Option<u64> {
     let line = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     // The program's name in parentheses may contain anything. The start time is field 22, and field 3 is the
     // first after the name.
@@ -135,11 +170,11 @@ impl Open {
         Ok(Self { file: file.into(), inode })
     }
 
-    fn name(&self, kind: u64, offset: u64, bytes: u64) -> Result<Name, Status> {
+    pub(crate) fn name(&self, kind: u64, offset: u64, bytes: u64) -> Result<Name, Status> {
         let process = u64::from(std::process::id());
         let began = began(process).ok_or(Status::OperatingSystem)?;
         let file = self.file.as_raw_fd() as u64;
-        Ok(Name { kind, process, began, file, inode: self.inode, offset, bytes })
+        Ok(Name { kind, process, began, file, inode: self.inode, offset, bytes, pool: 0 })
     }
 }
 
@@ -153,6 +188,18 @@ pub(crate) struct Imports {
 impl Imports {
     fn opened(&self) -> MutexGuard<'_, BTreeMap<(Name, Handle), (u64, u32)>> {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The open file of this process's memory.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_OPERATING_SYSTEM`.
+    pub(crate) fn exported(&self, pages: &Pages) -> Result<&Open, Status> {
+        if let Some(open) = self.exported.get() {
+            return Ok(open);
+        }
+        let open = Open::of(pages)?;
+        Ok(self.exported.get_or_init(|| open))
     }
 
     /// Closes the memory that a context had opened when it ended.
@@ -189,12 +236,52 @@ fn map(
     Ok((start + skip, start, length))
 }
 
+/// A shared page of numbers, mapped as long as this value lives.
+pub(crate) struct PageOfWords {
+    driver: &'static Driver,
+    address: u64,
+}
+
+impl PageOfWords {
+    /// The page of a file.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_OPERATING_SYSTEM` if it cannot be mapped.
+    pub(crate) fn of(driver: &'static Driver, pages: &Arc<Pages>) -> Result<Self, Status> {
+        let mapped = map(driver, pages, (0, PAGE), "a shared page");
+        let (address, _, _) = mapped.map_err(|_| Status::OperatingSystem)?;
+        Ok(Self { driver, address })
+    }
+
+    fn update(&self, byte: u64, f: impl Fn(u64) -> u64) -> u64 {
+        // The page stays mapped as long as this value lives.
+        self.driver.vm.update(self.address + byte, f).unwrap_or(0)
+    }
+
+    /// The first numbers.
+    pub(crate) fn get<const N: usize>(&self) -> [u64; N] {
+        std::array::from_fn(|index| self.update(8 * index as u64, |value| value))
+    }
+
+    /// Sets the first numbers.
+    pub(crate) fn set(&self, words: &[u64]) {
+        for (index, word) in (0..).zip(words) {
+            self.update(8 * index, |_| *word);
+        }
+    }
+}
+
+impl Drop for PageOfWords {
+    fn drop(&mut self) {
+        unmap(self.driver, self.address);
+    }
+}
+
 /// An event that several processes share: numbers in a shared page.
 pub(crate) struct SharedEvent {
-    driver: &'static Driver,
-    /// The address of the count of records, the number of the last completed record, and the number and start
-    /// time of the process that recorded last.
-    address: u64,
+    /// The count of records, the number of the last completed record, and the number and start time of the
+    /// process that recorded last.
+    page: PageOfWords,
     open: Open,
 }
 
@@ -210,10 +297,7 @@ impl SharedEvent {
     /// # Errors
     /// `CUDA_ERROR_OPERATING_SYSTEM` if the system cannot share memory.
     fn new(driver: &'static Driver, pages: &Arc<Pages>) -> Result<Self, Status> {
-        let (address, _, _) =
-            map(driver, pages, (0, PAGE), "an event").map_err(|_| Status::OperatingSystem)?;
-        let open = Open::of(pages)?;
-        Ok(Self { driver, address, open })
+        Ok(Self { page: PageOfWords::of(driver, pages)?, open: Open::of(pages)? })
     }
 
     /// An event without records.
@@ -225,8 +309,7 @@ impl SharedEvent {
     }
 
     fn update(&self, word: u64, f: impl Fn(u64) -> u64) -> u64 {
-        // The page stays mapped as long as this value lives.
-        self.driver.vm.update(self.address + word, f).unwrap_or(0)
+        self.page.update(word, f)
     }
 
     fn get(&self, word: u64) -> u64 {
@@ -274,10 +357,20 @@ impl SharedEvent {
     }
 }
 
-impl Drop for SharedEvent {
-    fn drop(&mut self) {
-        unmap(self.driver, self.address);
+/// Maps the memory that a name identifies, for these devices and the device that owns the memory. Returns its
+/// address.
+///
+/// # Errors
+/// The errors of [`Name::open`], and `CUDA_ERROR_MAP_FAILED`.
+pub(crate) fn open_name(driver: &Driver, name: &Name, devices: &[(DeviceId, Access)]) -> Result<u64, Status> {
+    let pages = name.open()?;
+    let failed = |_: Error| Status::MapFailed;
+    let part = (name.offset, name.bytes);
+    let (address, start, length) = map(driver, &pages, part, "memory of another process").map_err(failed)?;
+    for (device, access) in devices.iter().chain(&[(pages.device(), Access::ReadWrite)]) {
+        driver.vm.set_access(start, length, *device, *access).map_err(failed)?;
     }
+    Ok(address)
 }
 
 fn open_memory(out: Out<u64>, given: Given, flags: c_uint) -> Answer {
@@ -295,14 +388,7 @@ fn open_memory(out: Out<u64>, given: Given, flags: c_uint) -> Answer {
         *count = count.checked_add(1).ok_or(Status::InvalidValue)?;
         return out.set(*address);
     }
-    let pages = name.open()?;
-    let failed = |_: Error| Status::MapFailed;
-    let part = (name.offset, name.bytes);
-    let (address, start, length) = map(driver, &pages, part, "memory of another process").map_err(failed)?;
-    // The context's device and the device that owns the memory get access.
-    for device in [context.vm(driver).number(), pages.device()] {
-        driver.vm.set_access(start, length, device, Access::ReadWrite).map_err(failed)?;
-    }
+    let address = open_name(driver, &name, &[(context.vm(driver).number(), Access::ReadWrite)])?;
     if let Err(status) = out.set(address) {
         unmap(driver, address);
         return Err(status);
@@ -322,13 +408,7 @@ entries! { ENTRIES;
             return Err(Status::InvalidValue);
         }
         let exported = driver.vm.export(start).map_err(|_| Status::OperatingSystem)?;
-        let open = match driver.imports.exported.get() {
-            Some(open) => open,
-            None => {
-                let open = Open::of(&exported.pages)?;
-                driver.imports.exported.get_or_init(|| open)
-            }
-        };
+        let open = driver.imports.exported(&exported.pages)?;
         handle.set(open.name(MEMORY, exported.offset, exported.bytes)?.pack())
     }
 
@@ -397,7 +477,8 @@ mod tests {
 
     #[test]
     fn names_are_what_was_packed() {
-        let name = Name { kind: MEMORY, process: 1, began: 2, file: 3, inode: 4, offset: 5, bytes: 6 };
+        let name =
+            Name { kind: MEMORY, process: 1, began: 2, file: 3, inode: 4, offset: 5, bytes: 6, pool: 7 };
         assert_eq!(Name::unpack(name.pack(), MEMORY), Ok(name));
         assert!(Name::unpack([0; 64], MEMORY).is_err());
         let own = u64::from(std::process::id());

@@ -59,25 +59,25 @@ impl Properties {
         }
     }
 
-    /// The device of the memory.
+    /// The device of the memory. Memory of the host counts as the first device's.
     ///
     /// # Errors
-    /// `CUDA_ERROR_INVALID_VALUE`, `CUDA_ERROR_INVALID_DEVICE`; `CUDA_ERROR_NOT_SUPPORTED` for host memory,
-    /// and for handles that are not file descriptors.
+    /// `CUDA_ERROR_INVALID_VALUE`, `CUDA_ERROR_INVALID_DEVICE`; `CUDA_ERROR_NOT_SUPPORTED` for handles that are
+    /// not file descriptors, and for handles of host memory.
     fn device(&self) -> Result<DeviceId, Status> {
         if self.kind != PINNED || self.handles < 0 {
             return Err(Status::InvalidValue);
         }
         let device = self.location.device()?;
-        let Some(device) = device else {
-            log::refused("host memory in cuMemCreate");
-            return Err(Status::NotSupported);
-        };
         if self.handles & !DESCRIPTOR != 0 {
             log::refused("shareable memory other than by file descriptors in cuMemCreate");
             return Err(Status::NotSupported);
         }
-        Ok(device)
+        if device.is_none() && self.handles != 0 {
+            log::refused("host memory of `cuMemCreate` that other processes share");
+            return Err(Status::NotSupported);
+        }
+        Ok(device.unwrap_or_default())
     }
 }
 
@@ -154,11 +154,20 @@ pub(crate) fn flags_of(access: Access) -> u64 {
     }
 }
 
+/// The memory that is mapped at an address.
+fn mapped_at(driver: &Driver, address: u64) -> Option<Arc<Allocation>> {
+    let (_, pages) = driver.vm.pages_at(address)?;
+    driver.allocations.all().into_iter().find(|made| Arc::ptr_eq(&made.pages, &pages))
+}
+
 /// `CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES` of the memory at an address.
 pub(crate) fn handle_types(driver: &Driver, address: u64) -> u64 {
-    let Some((_, pages)) = driver.vm.pages_at(address) else { return 0 };
-    let found = driver.allocations.all().into_iter().find(|made| Arc::ptr_eq(&made.pages, &pages));
-    found.map_or(0, |made| made.properties.handles as u64)
+    mapped_at(driver, address).map_or(0, |made| made.properties.handles as u64)
+}
+
+/// Whether memory of the host is mapped at an address.
+pub(crate) fn is_of_host(driver: &Driver, address: u64) -> bool {
+    mapped_at(driver, address).is_some_and(|made| made.properties.location.device() == Ok(None))
 }
 
 entries! { ENTRIES;
@@ -191,7 +200,7 @@ entries! { ENTRIES;
         driver.vm.unreserve(address, bytes as u64).map_err(|_| Status::InvalidValue)
     }
 
-    /// Creates memory of a device that can be mapped.
+    /// Creates memory of a device or of the host that can be mapped.
     fn cuMemCreate(handle: Out<u64>, bytes: usize, properties: In<Properties>, flags: u64) {
         let driver = driver()?;
         handle.check()?;

@@ -40,11 +40,18 @@ pub(crate) enum Kind {
     Registered(c_uint),
     /// `cuIpcOpenMemHandle`: another process's.
     Imported,
+    /// `cuMemPoolImportPointer`: another process's, through that imported pool.
+    Received(Handle),
 }
 
 impl Kind {
     fn on_host(self) -> bool {
         matches!(self, Kind::Pinned(_) | Kind::Registered(_))
+    }
+
+    /// Whether functions that free device memory accept it.
+    pub(crate) fn may_be_freed(self) -> bool {
+        matches!(self, Kind::Device | Kind::Pool(_) | Kind::Received(_) | Kind::Graph | Kind::Managed)
     }
 
     /// Whether the program can read it without a copy.
@@ -193,7 +200,7 @@ pub(crate) fn allocate_on(
         Kind::Graph => "memory of a graph",
         Kind::Managed => "managed memory",
         Kind::Pinned(_) | Kind::Registered(_) => "host memory from `cuMemHostAlloc`",
-        Kind::Imported => "memory of another process",
+        Kind::Imported | Kind::Received(_) => "memory of another process",
     };
     if bytes == 0 {
         return Err(Status::InvalidValue);
@@ -204,7 +211,9 @@ pub(crate) fn allocate_on(
         return Err(Status::OutOfMemory);
     }
     let start = match kind {
-        Kind::Device | Kind::Pool(_) | Kind::Graph | Kind::Imported => vm.alloc(name, bytes),
+        Kind::Device | Kind::Pool(_) | Kind::Graph | Kind::Imported | Kind::Received(_) => {
+            vm.alloc(name, bytes)
+        }
         Kind::Managed | Kind::Pinned(_) | Kind::Registered(_) => vm.alloc_common(name, bytes),
     };
     let start = start.map_err(|error| status_of(&error))?;
@@ -234,8 +243,12 @@ fn free(address: u64, may: impl Fn(Kind) -> bool) -> Answer {
     {
         pool.freed(block.bytes);
     }
-    // A kernel may have freed it.
-    let _freed = driver.vm.free(address);
+    if matches!(block.kind, Kind::Received(_)) {
+        crate::ipc::unmap(driver, address);
+    } else {
+        // A kernel may have freed it.
+        let _freed = driver.vm.free(address);
+    }
     context.check()
 }
 
@@ -274,15 +287,16 @@ fn pointer_attribute(driver: &Driver, data: Pointer, attribute: c_int, address: 
         return Some(Err(Status::InvalidValue));
     };
     let kind = block.as_ref().map_or(Kind::Device, |(_, block)| block.kind);
+    let on_host = kind.on_host() || block.is_none() && crate::mapped::is_of_host(driver, address);
     let flag = |value: bool| data.place::<c_uint>().set(value.into());
     Some(match attribute {
         1 => {
             let context = block.as_ref().map_or(Handle::NULL, |(_, block)| block.context.handle);
             data.place::<Handle>().set(context)
         }
-        2 => data.place::<c_uint>().set(if kind.on_host() { 1 } else { 2 }),
+        2 => data.place::<c_uint>().set(if on_host { 1 } else { 2 }),
         3 => data.place::<u64>().set(address),
-        4 if kind.on_host() || kind == Kind::Managed => data.place::<u64>().set(address),
+        4 if on_host || kind == Kind::Managed => data.place::<u64>().set(address),
         4 => Err(Status::InvalidValue),
         6 => data.place::<c_uint>().set(1),
         7 => data.place::<u64>().set(block.as_ref().map_or(0, |(_, block)| block.number)),
@@ -297,7 +311,11 @@ fn pointer_attribute(driver: &Driver, data: Pointer, attribute: c_int, address: 
         14 => data.place::<u64>().set(crate::mapped::handle_types(driver, address)),
         15 => flag(false),
         16 => data.place::<c_uint>().set(crate::mapped::rights_at(driver, address)),
-        17 => data.place::<Handle>().set(if let Kind::Pool(pool) = kind { pool } else { Handle::NULL }),
+        17 => data.place::<Handle>().set(if let Kind::Pool(pool) | Kind::Received(pool) = kind {
+            pool
+        } else {
+            Handle::NULL
+        }),
         18 => data.place::<usize>().set((range.end - range.start) as usize),
         19 => data.place::<u64>().set(range.start),
         20 => data.place::<u64>().set(block.as_ref().map_or(0, |(_, block)| block.number)),
@@ -340,7 +358,7 @@ entries! { ENTRIES;
 
     /// Frees device memory.
     fn cuMemFree_v2(address: u64) {
-        free(address, |kind| matches!(kind, Kind::Device | Kind::Pool(_) | Kind::Graph | Kind::Managed))
+        free(address, Kind::may_be_freed)
     }
 
     /// Allocates managed memory, which host and kernels share.
@@ -416,7 +434,7 @@ entries! { ENTRIES;
         flags.check()?;
         match block_at(driver, host.address())?.1.kind {
             Kind::Pinned(given) | Kind::Registered(given) => flags.set(given),
-            Kind::Device | Kind::Pool(_) | Kind::Graph | Kind::Managed | Kind::Imported => Err(Status::InvalidValue),
+            Kind::Device | Kind::Pool(_) | Kind::Graph | Kind::Managed | Kind::Imported | Kind::Received(_) => Err(Status::InvalidValue),
         }
     }
 
@@ -513,15 +531,36 @@ entries! { ENTRIES;
     fn cuMemRangeGetAttribute(data: Pointer, bytes: usize, attribute: c_int, address: u64, count: usize) {
         let (driver, _) = current()?;
         check_managed(driver, address, count)?;
-        match (attribute, bytes) {
-            (1, 4) => data.place::<c_int>().set(0),
-            (2 | 4, 4) => data.place::<c_int>().set(-2),
-            _ => Err(Status::InvalidValue),
-        }
+        range_attribute(data, bytes, attribute)
     }
 }
 
-fn check_managed(driver: &Driver, address: u64, bytes: usize) -> Answer {
+/// Writes an attribute of managed memory. Advice and prefetches have no effect, so there is none.
+///
+/// # Errors
+/// `CUDA_ERROR_INVALID_VALUE`.
+pub(crate) fn range_attribute(data: Pointer, bytes: usize, attribute: c_int) -> Answer {
+    /// `CU_DEVICE_INVALID`
+    const NO_DEVICE: c_int = -2;
+    /// Most devices of a list. Chosen: more than there are.
+    const DEVICES_MAX: usize = 1024;
+    match (attribute, bytes) {
+        // Whether it is mostly read, and the types and numbers of locations.
+        (1 | 5..=8, 4) => data.place::<c_int>().set(0),
+        (2 | 4, 4) => data.place::<c_int>().set(NO_DEVICE),
+        // The devices that access it.
+        (3, bytes) if bytes > 0 && bytes.is_multiple_of(4) && bytes / 4 <= DEVICES_MAX => {
+            (0..bytes / 4).try_for_each(|index| data.offset(4 * index).place::<c_int>().set(NO_DEVICE))
+        }
+        _ => Err(Status::InvalidValue),
+    }
+}
+
+/// Fails unless all bytes are in one allocation of managed memory.
+///
+/// # Errors
+/// `CUDA_ERROR_INVALID_VALUE`.
+pub(crate) fn check_managed(driver: &Driver, address: u64, bytes: usize) -> Answer {
     let (start, block) = block_at(driver, address)?;
     let inside = bytes > 0 && bytes as u64 <= block.bytes - (address - start);
     if inside && block.kind == Kind::Managed { Ok(()) } else { Err(Status::InvalidValue) }

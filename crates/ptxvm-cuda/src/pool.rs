@@ -9,6 +9,8 @@ use crate::entry::{DefaultStream, entries};
 use crate::ffi::{In, Out, Pointer};
 use crate::graph::{Access as Grant, freeing, release};
 use crate::handles::Handle;
+use crate::ipc::{DESCRIPTOR, Identity};
+use crate::log;
 use crate::mapped::{GRANTS_MAX, access_of, flags_of};
 use crate::memory::{Block, Kind, allocate_on};
 use crate::status::{Answer, Status};
@@ -22,7 +24,17 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// A pool.
 pub(crate) struct Pool {
     device: DeviceId,
+    origin: Origin,
     state: Mutex<State>,
+}
+
+/// Where the memory of a pool comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    /// This process.
+    Own { exportable: bool },
+    /// Another process, which allocates it.
+    Other(Identity),
 }
 
 #[derive(Default)]
@@ -39,7 +51,36 @@ struct State {
 impl Pool {
     /// A pool of a device with at most `most` bytes; 0 means no limit.
     pub(crate) fn new(device: DeviceId, most: u64) -> Self {
-        Self { device, state: Mutex::new(State { most, reuse: [1; 3], ..State::default() }) }
+        let state = State { most, reuse: [1; 3], ..State::default() };
+        Self { device, origin: Origin::Own { exportable: false }, state: Mutex::new(state) }
+    }
+
+    /// The pool of another process.
+    pub(crate) fn imported(device: DeviceId, identity: Identity) -> Self {
+        Self { origin: Origin::Other(identity), ..Self::new(device, 0) }
+    }
+
+    /// Its device.
+    pub(crate) fn device(&self) -> DeviceId {
+        self.device
+    }
+
+    /// Whether other processes may use its memory.
+    pub(crate) fn is_exportable(&self) -> bool {
+        self.origin == Origin::Own { exportable: true }
+    }
+
+    /// The pool of another process that it stands for.
+    pub(crate) fn identity(&self) -> Option<Identity> {
+        match self.origin {
+            Origin::Other(identity) => Some(identity),
+            Origin::Own { .. } => None,
+        }
+    }
+
+    /// The access of other devices to its allocations.
+    pub(crate) fn granted(&self) -> Vec<(DeviceId, Access)> {
+        self.state().grants.iter().map(|(device, access)| (*device, *access)).collect()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -83,8 +124,12 @@ impl Freeing {
         {
             pool.freed(self.block.bytes);
         }
-        // A kernel may have freed it.
-        let _freed = self.driver.vm.free(self.address);
+        if matches!(self.block.kind, Kind::Received(_)) {
+            crate::ipc::unmap(self.driver, self.address);
+        } else {
+            // A kernel may have freed it.
+            let _freed = self.driver.vm.free(self.address);
+        }
         self.driver.blocks.leaves(self.address, false);
     }
 }
@@ -119,11 +164,29 @@ impl Properties {
     /// # Errors
     /// `CUDA_ERROR_INVALID_VALUE`, `CUDA_ERROR_NOT_SUPPORTED`, `CUDA_ERROR_INVALID_DEVICE`.
     pub(crate) fn check(&self) -> Result<DeviceId, Status> {
+        if self.handles != 0 {
+            log::refused("memory of graphs that other processes share");
+            return Err(Status::NotSupported);
+        }
+        self.check_place()
+    }
+
+    /// The pool that these properties describe.
+    ///
+    /// # Errors
+    /// As [`Properties::check`].
+    fn pool(&self) -> Result<Pool, Status> {
+        if self.handles & !DESCRIPTOR != 0 {
+            log::refused("memory pools shared other than by file descriptors");
+            return Err(Status::NotSupported);
+        }
+        let origin = Origin::Own { exportable: self.handles == DESCRIPTOR };
+        Ok(Pool { origin, ..Pool::new(self.check_place()?, self.most as u64) })
+    }
+
+    fn check_place(&self) -> Result<DeviceId, Status> {
         if self.kind != 1 || self.location != 1 {
             return Err(Status::InvalidValue);
-        }
-        if self.handles != 0 {
-            return Err(Status::NotSupported);
         }
         crate::init::check_device(self.device)?;
         usize::try_from(self.device).ok().and_then(DeviceId::new).ok_or(Status::InvalidDevice)
@@ -179,6 +242,9 @@ fn take(out: Out<u64>, bytes: usize, pool: Option<Handle>, stream: Handle, defau
         None => current_pool(driver, queue.context.device)?,
     };
     let pool = driver.pools.get(handle).map_err(|_| Status::InvalidValue)?;
+    if pool.identity().is_some() {
+        return Err(Status::InvalidValue);
+    }
     if bytes == 0 {
         return out.set(0);
     }
@@ -228,8 +294,7 @@ entries! { ENTRIES;
         {
             return Ok(());
         }
-        let may = |kind| matches!(kind, Kind::Device | Kind::Pool(_) | Kind::Graph | Kind::Managed);
-        let block = driver.blocks.take(address, may).inspect_err(|_| {
+        let block = driver.blocks.take(address, Kind::may_be_freed).inspect_err(|_| {
             driver.frees_wrongly(address);
         })?;
         driver.blocks.leaves(address, true);
@@ -255,7 +320,7 @@ entries! { ENTRIES;
         let driver = driver()?;
         let device = driver.device(number)?;
         let found = driver.pools.get(pool).map_err(|_| Status::InvalidValue)?;
-        if found.device != device.vm.number() {
+        if found.device != device.vm.number() || found.identity().is_some() {
             return Err(Status::InvalidValue);
         }
         *device.current_pool.lock().unwrap_or_else(PoisonError::into_inner) = pool;
@@ -278,9 +343,7 @@ entries! { ENTRIES;
     fn cuMemPoolCreate(pool: Out<Handle>, properties: In<Properties>) {
         let driver = driver()?;
         pool.check()?;
-        let properties = properties.get()?;
-        let device = properties.check()?;
-        pool.set(driver.pools.insert(Pool::new(device, properties.most as u64)))
+        pool.set(driver.pools.insert(properties.get()?.pool()?))
     }
 
     /// Destroys a pool. Its allocations stay.
@@ -359,6 +422,12 @@ entries! { ENTRIES;
             for address in driver.blocks.of_kind(Kind::Pool(handle)) {
                 // A kernel may have freed it.
                 let _gone = driver.vm.grant(address, device, access);
+            }
+            for address in driver.blocks.of_kind(Kind::Received(handle)) {
+                if let Some((range, _)) = driver.vm.pages_at(address) {
+                    let bytes = range.end - range.start;
+                    driver.vm.set_access(range.start, bytes, device, access).map_err(|_| Status::Unknown)?;
+                }
             }
         }
         Ok(())

@@ -50,12 +50,9 @@ refused! {
     cuCoredumpSetAttribute
     cuCoredumpSetAttributeGlobal
     cuCtxCreate
-    cuCtxDestroy
     cuCtxFromGreenCtx
     cuCtxGetDevResource
     cuCtxGetExecAffinity
-    cuCtxPopCurrent
-    cuCtxPushCurrent
     cuDestroyExternalMemory
     cuDestroyExternalSemaphore
     cuDevResourceGenerateDesc
@@ -68,9 +65,6 @@ refused! {
     cuDeviceGetHostAtomicCapabilities
     cuDeviceGetNvSciSyncAttributes
     cuDeviceGetP2PAtomicCapabilities
-    cuDevicePrimaryCtxRelease
-    cuDevicePrimaryCtxReset
-    cuDevicePrimaryCtxSetFlags
     cuDeviceRegisterAsyncNotification
     cuDeviceTotalMem
     cuDeviceUnregisterAsyncNotification
@@ -84,7 +78,6 @@ refused! {
     cuEGLStreamProducerPresentFrame
     cuEGLStreamProducerReturnFrame
     cuEventCreateFromEGLSync
-    cuEventDestroy
     cuExternalMemoryGetMappedBuffer
     cuExternalMemoryGetMappedMipmappedArray
     cuFabricCpyBatchAsync
@@ -108,22 +101,14 @@ refused! {
     cuGLUnmapBufferObject
     cuGLUnmapBufferObjectAsync
     cuGLUnregisterBufferObject
-    cuGetProcAddress_v2_ptsz
-    cuGraphAddBatchMemOpNode
     cuGraphAddExternalSemaphoresSignalNode
     cuGraphAddExternalSemaphoresWaitNode
-    cuGraphAddNode_v3
-    cuGraphBatchMemOpNodeGetParams
-    cuGraphBatchMemOpNodeSetParams
-    cuGraphExecBatchMemOpNodeSetParams
     cuGraphExecExternalSemaphoresSignalNodeSetParams
     cuGraphExecExternalSemaphoresWaitNodeSetParams
     cuGraphExternalSemaphoresSignalNodeGetParams
     cuGraphExternalSemaphoresSignalNodeSetParams
     cuGraphExternalSemaphoresWaitNodeGetParams
     cuGraphExternalSemaphoresWaitNodeSetParams
-    cuGraphNodeGetParams
-    cuGraphNodeSetParams_v2
     cuGraphicsEGLRegisterImage
     cuGraphicsGLRegisterBuffer
     cuGraphicsGLRegisterImage
@@ -151,9 +136,6 @@ refused! {
     cuImportExternalMemory
     cuImportExternalSemaphore
     cuLaunchCooperativeKernelMultiDevice
-    cuLinkAddData
-    cuLinkAddFile
-    cuLinkCreate
     cuLogicalEndpointAddDevice
     cuLogicalEndpointBindAddr
     cuLogicalEndpointBindMem
@@ -176,26 +158,14 @@ refused! {
     cuMemAllocPitch
     cuMemBatchDecompressAsync
     cuMemBatchDecompressAsync_ptsz
-    cuMemDiscardAndPrefetchBatchAsync
-    cuMemDiscardAndPrefetchBatchAsync_ptsz
-    cuMemDiscardBatchAsync
-    cuMemDiscardBatchAsync_ptsz
     cuMemFree
     cuMemGetAddressRange
     cuMemGetHandleForAddressRange
     cuMemGetInfo
     cuMemGetLocationInfo
     cuMemHostGetDevicePointer
-    cuMemHostRegister
     cuMemMapArrayAsync
     cuMemMapArrayAsync_ptsz
-    cuMemPoolExportPointer
-    cuMemPoolExportToShareableHandle
-    cuMemPoolImportFromShareableHandle
-    cuMemPoolImportPointer
-    cuMemPrefetchBatchAsync
-    cuMemPrefetchBatchAsync_ptsz
-    cuMemRangeGetAttributes
     cuMemSetMemPool
     cuMemcpy2D
     cuMemcpy2DAsync
@@ -212,10 +182,6 @@ refused! {
     cuMemcpyAtoD
     cuMemcpyAtoH
     cuMemcpyAtoHAsync
-    cuMemcpyBatchAsync
-    cuMemcpyBatchAsync_ptsz
-    cuMemcpyBatchAsync_v2
-    cuMemcpyBatchAsync_v2_ptsz
     cuMemcpyDtoA
     cuMemcpyDtoD
     cuMemcpyDtoDAsync
@@ -225,8 +191,6 @@ refused! {
     cuMemcpyHtoAAsync
     cuMemcpyHtoD
     cuMemcpyHtoDAsync
-    cuMemcpyWithAttributesAsync
-    cuMemcpyWithAttributesAsync_ptsz
     cuMemsetD16
     cuMemsetD2D16
     cuMemsetD2D32
@@ -246,44 +210,23 @@ refused! {
     cuMulticastUnbind
     cuSignalExternalSemaphoresAsync
     cuSignalExternalSemaphoresAsync_ptsz
-    cuStreamBatchMemOp
-    cuStreamBatchMemOp_ptsz
     cuStreamBeginCaptureToCig
     cuStreamBeginCaptureToCig_ptsz
     cuStreamBeginRecaptureToGraph
     cuStreamBeginRecaptureToGraph_ptsz
-    cuStreamDestroy
     cuStreamEndCaptureToCig
     cuStreamEndCaptureToCig_ptsz
     cuStreamGetDevResource
     cuStreamGetDevResource_ptsz
     cuStreamGetGreenCtx
-    cuStreamWaitValue32
-    cuStreamWaitValue32_ptsz
-    cuStreamWaitValue64
-    cuStreamWaitValue64_ptsz
-    cuStreamWriteValue32
-    cuStreamWriteValue32_ptsz
-    cuStreamWriteValue64
-    cuStreamWriteValue64_ptsz
     cuTensorMapEncodeIm2col
     cuTensorMapEncodeIm2colWide
     cuTensorMapEncodeTiled
     cuTensorMapReplaceAddress
     cuTensorMapSetAllocationClass
-    cuTexObjectGetResourceViewDesc
     cuTexRefGetAddress
-    cuTexRefGetBorderColor
-    cuTexRefGetMipmapFilterMode
-    cuTexRefGetMipmapLevelBias
-    cuTexRefGetMipmapLevelClamp
-    cuTexRefGetMipmappedArray
     cuTexRefSetAddress
     cuTexRefSetAddress2D
-    cuTexRefSetAddress2D_v2
-    cuTexRefSetBorderColor
-    cuTexRefSetMipmapLevelBias
-    cuTexRefSetMipmapLevelClamp
     cuVDPAUCtxCreate
     cuVDPAUCtxCreate_v2
     cuVDPAUGetDevice

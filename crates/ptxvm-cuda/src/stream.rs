@@ -13,7 +13,7 @@ use crate::handles::Handle;
 use crate::health;
 use crate::status::{Answer, Status};
 use crate::stream_attributes::Attributes;
-use ptxvm::{Access, Mark, Stream, StreamKind};
+use ptxvm::{Mark, Stream, StreamKind};
 use std::cell::RefCell;
 use std::ffi::{c_int, c_uint};
 use std::sync::Arc;
@@ -30,9 +30,8 @@ const LEGACY: Handle = Handle(1);
 /// `CU_STREAM_PER_THREAD`
 const PER_THREAD: Handle = Handle(2);
 
-/// `CU_GRAPH_NODE_TYPE_MEMCPY`, `..._BATCH_MEM_OP`
+/// `CU_GRAPH_NODE_TYPE_MEMCPY`
 const MEMCPY: c_int = 1;
-const MEMORY_OPERATION: c_int = 12;
 
 /// A stream, and the context that it belongs to.
 #[derive(Clone)]
@@ -197,18 +196,8 @@ impl Queue {
     /// # Errors
     /// The errors of [`Queue::run`] and of a capture.
     pub(crate) fn perform(&self, when: When, work: impl Fn() -> Answer + Send + Sync + 'static) -> Answer {
-        self.perform_as(MEMCPY, when, work)
-    }
-
-    /// Like [`Queue::perform`]; a captured node has the given type.
-    fn perform_as(
-        &self,
-        kind: c_int,
-        when: When,
-        work: impl Fn() -> Answer + Send + Sync + 'static,
-    ) -> Answer {
         if let Some(slot) = self.slot.as_ref().filter(|slot| slot.is_captured()) {
-            return slot.add(Work::Again(kind, Arc::new(work)));
+            return slot.add(Work::Again(MEMCPY, Arc::new(work)));
         }
         match when {
             When::Now => self.run(work),
@@ -255,6 +244,11 @@ pub(crate) enum When {
     InTurn,
 }
 
+/// Whether a handle means the legacy default stream.
+pub(crate) fn is_legacy(stream: Handle, default: DefaultStream) -> bool {
+    stream == LEGACY || stream == Handle::NULL && default == DefaultStream::Legacy
+}
+
 fn create(out: Out<Handle>, flags: c_uint, priority: c_int) -> Answer {
     let (driver, context) = current()?;
     out.check()?;
@@ -273,79 +267,6 @@ fn create(out: Out<Handle>, flags: c_uint, priority: c_int) -> Answer {
         slot: Some(Slot::default()),
         attributes: Arc::default(),
     }))
-}
-
-/// A number in device memory that a stream compares.
-fn load(driver: &Driver, address: u64, bytes: usize) -> Result<u64, Status> {
-    let mut value = [0; 8];
-    let into = value.get_mut(..bytes).ok_or(Status::InvalidValue)?;
-    driver.vm.read(address, into).map_err(|_| Status::IllegalAddress)?;
-    Ok(u64::from_le_bytes(value))
-}
-
-/// A number in device memory that a stream waits for or writes.
-#[derive(Clone, Copy)]
-pub(crate) struct Number {
-    pub(crate) address: u64,
-    /// Its size: 4 or 8 bytes.
-    pub(crate) bytes: usize,
-    pub(crate) value: u64,
-    pub(crate) flags: c_uint,
-}
-
-/// Fails if a number cannot be waited for or written.
-///
-/// # Errors
-/// `CUDA_ERROR_INVALID_VALUE`.
-pub(crate) fn check_number(driver: &Driver, number: &Number, waits: bool) -> Answer {
-    let access = if waits { Access::Read } else { Access::ReadWrite };
-    let known = if waits { 7 } else { 1 };
-    let Number { address, bytes, flags, .. } = *number;
-    let inside = driver.vm.permits(address, bytes as u64, access) && address.is_multiple_of(bytes as u64);
-    if inside && flags & !known == 0 { Ok(()) } else { Err(Status::InvalidValue) }
-}
-
-/// `cuStreamWaitValue`: greater or equal (cyclic), equal, and, nor.
-///
-/// # Errors
-/// The errors of [`check_number`] and of a capture.
-pub(crate) fn wait_value(queue: &Queue, driver: &'static Driver, number: Number) -> Answer {
-    check_number(driver, &number, true)?;
-    let Number { address, bytes, value, flags } = number;
-    let context = Arc::clone(&queue.context);
-    queue.perform_as(MEMORY_OPERATION, When::InTurn, move || {
-        // A trap may have stopped the work that would have written the number.
-        let epoch = context.health.epoch();
-        while !epoch.is_over() {
-            let found = load(driver, address, bytes)?;
-            let holds = match (flags & 3, bytes) {
-                (0, 4) => (found as u32).wrapping_sub(value as u32) as i32 >= 0,
-                (0, _) => found.wrapping_sub(value) as i64 >= 0,
-                (1, _) => found == value,
-                (2, _) => found & value != 0,
-                _ if bytes == 4 => !(found as u32 | value as u32) != 0,
-                _ => !(found | value) != 0,
-            };
-            if holds {
-                break;
-            }
-            std::thread::sleep(std::time::Duration::from_micros(50));
-        }
-        Ok(())
-    })
-}
-
-/// `cuStreamWriteValue`
-///
-/// # Errors
-/// The errors of [`check_number`] and of a capture.
-pub(crate) fn write_value(queue: &Queue, driver: &'static Driver, number: Number) -> Answer {
-    check_number(driver, &number, false)?;
-    let Number { address, bytes, value, .. } = number;
-    queue.perform_as(MEMORY_OPERATION, When::InTurn, move || {
-        let value = value.to_le_bytes();
-        driver.vm.write(address, &value[..bytes]).map_err(|_| Status::IllegalAddress)
-    })
 }
 
 fn call_in(queue: &Queue, function: HostFunction, data: Pointer) -> Answer {
@@ -479,30 +400,6 @@ entries! { ENTRIES;
             health::working(|| callback.call(stream, status, data));
         });
         Ok(())
-    }
-
-    /// Waits until a number in memory satisfies a condition.
-    fn cuStreamWaitValue32_v2 | cuStreamWaitValue32_v2_ptsz as default (stream: Handle, address: u64, value: u32, flags: c_uint) {
-        let (driver, queue) = queue(stream, default)?;
-        wait_value(&queue, driver, Number { address, bytes: 4, value: value.into(), flags })
-    }
-
-    /// Waits until a number in memory satisfies a condition.
-    fn cuStreamWaitValue64_v2 | cuStreamWaitValue64_v2_ptsz as default (stream: Handle, address: u64, value: u64, flags: c_uint) {
-        let (driver, queue) = queue(stream, default)?;
-        wait_value(&queue, driver, Number { address, bytes: 8, value, flags })
-    }
-
-    /// Writes a number to memory.
-    fn cuStreamWriteValue32_v2 | cuStreamWriteValue32_v2_ptsz as default (stream: Handle, address: u64, value: u32, flags: c_uint) {
-        let (driver, queue) = queue(stream, default)?;
-        write_value(&queue, driver, Number { address, bytes: 4, value: value.into(), flags })
-    }
-
-    /// Writes a number to memory.
-    fn cuStreamWriteValue64_v2 | cuStreamWriteValue64_v2_ptsz as default (stream: Handle, address: u64, value: u64, flags: c_uint) {
-        let (driver, queue) = queue(stream, default)?;
-        write_value(&queue, driver, Number { address, bytes: 8, value, flags })
     }
 
     /// Makes a context's later work wait for an event.

@@ -6,7 +6,7 @@ mod names;
 #[cfg(test)]
 mod tests;
 
-use crate::entry::{Entry, entries};
+use crate::entry::{DefaultStream, Entry, entries};
 use crate::ffi::{Out, Pointer, Text};
 use crate::log;
 use crate::status::{Answer, Status};
@@ -30,19 +30,22 @@ pub(crate) const TABLES: &[&[Entry]] = &[
     crate::launch::ENTRIES,
     crate::memory::ENTRIES,
     crate::pool::ENTRIES,
+    crate::pool_ipc::ENTRIES,
     crate::mapped::ENTRIES,
     crate::ipc::ENTRIES,
     crate::copy::ENTRIES,
+    crate::copy_batch::ENTRIES,
     crate::copy_box::ENTRIES,
     crate::array::ENTRIES,
     crate::texture::ENTRIES,
     crate::texref::ENTRIES,
     crate::stream::ENTRIES,
     crate::stream_attributes::ENTRIES,
-    crate::stream_batch::ENTRIES,
+    crate::stream_values::ENTRIES,
     crate::event::ENTRIES,
     crate::capture::ENTRIES,
     crate::user_object::ENTRIES,
+    crate::first_forms::ENTRIES,
     crate::refused::ENTRIES,
     crate::graph::TABLES[0],
     crate::graph::TABLES[1],
@@ -50,6 +53,8 @@ pub(crate) const TABLES: &[&[Entry]] = &[
     crate::graph::TABLES[3],
     crate::graph::TABLES[4],
     crate::graph::TABLES[5],
+    crate::graph::TABLES[6],
+    crate::graph::TABLES[7],
 ];
 
 /// The entry point with exactly this name.
@@ -109,14 +114,24 @@ fn address(name: Text, out: Out<Pointer>, version: c_int, flags: u64, status: Ou
     }
 }
 
+/// The flags with those of a program that was compiled for the default stream of the thread.
+fn flags_of(flags: u64, default: DefaultStream) -> u64 {
+    match default {
+        DefaultStream::PerThread if flags == 0 => PER_THREAD,
+        DefaultStream::Legacy | DefaultStream::PerThread => flags,
+    }
+}
+
 entries! { ENTRIES;
     /// The address of an entry point.
-    fn cuGetProcAddress(name: Text, out: Out<Pointer>, version: c_int, flags: u64) {
-        address(name, out, version, flags, Out::NULL)
+    fn cuGetProcAddress | cuGetProcAddress_ptsz as default (name: Text, out: Out<Pointer>, version: c_int, flags: u64) {
+        address(name, out, version, flags_of(flags, default), Out::NULL)
     }
 
     /// The address of an entry point, or the reason why there is none.
-    fn cuGetProcAddress_v2(name: Text, out: Out<Pointer>, version: c_int, flags: u64, status: Out<c_int>) {
-        address(name, out, version, flags, status)
+    fn cuGetProcAddress_v2 | cuGetProcAddress_v2_ptsz as default (
+        name: Text, out: Out<Pointer>, version: c_int, flags: u64, status: Out<c_int>,
+    ) {
+        address(name, out, version, flags_of(flags, default), status)
     }
 }

@@ -11,7 +11,9 @@ use crate::ffi::{In, Out, Text};
 use crate::handles::Handle;
 use crate::module::Module;
 use crate::status::{Answer, Status};
-use crate::texture::{AS_INTEGER, NORMALIZED, address_mode, filter_mode, linear, rows, seen};
+use crate::texture::{
+    AS_INTEGER, NORMALIZED, SRGB, address_mode, clamped, filter_mode, linear, refuse, rows, seen,
+};
 use ptxvm::{Array, Descriptor, Sampler};
 use std::ffi::{c_int, c_uint};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -43,6 +45,8 @@ struct State {
     level_filter: c_int,
     flags: c_uint,
     anisotropy: c_uint,
+    /// The levels of a mipmapped array that are read, if a program has set them.
+    level_clamp: Option<[f32; 2]>,
     source: Source,
 }
 
@@ -55,6 +59,7 @@ impl Reference {
             level_filter: 0,
             flags: 0,
             anisotropy: 0,
+            level_clamp: None,
             source: Source::Nothing,
         };
         Self { variable, texture, state: Mutex::new(state) }
@@ -88,7 +93,11 @@ impl Reference {
             Source::Array(_, array) => seen(&array.array, &array.description, (array.level, 1), as_integer)?,
             Source::Mipmap(handle) => {
                 let mipmap = driver.mipmaps.get(*handle)?;
-                seen(&mipmap.array, &mipmap.description, (0, mipmap.array.shape().levels), as_integer)?
+                let levels = match state.level_clamp {
+                    Some(clamp) => clamped(clamp, mipmap.array.shape().levels)?,
+                    None => (0, mipmap.array.shape().levels),
+                };
+                seen(&mipmap.array, &mipmap.description, levels, as_integer)?
             }
             Source::Linear(address, bytes) => linear(driver, *address, kind, *bytes, as_integer)?,
             Source::Rows(address, width, height, pitch) => {
@@ -272,6 +281,9 @@ entries! { ENTRIES;
 
     /// Sets whether texels are read as integers, and whether coordinates are normalized.
     fn cuTexRefSetFlags(handle: Handle, flags: c_uint) {
+        if flags & SRGB != 0 {
+            return Err(refuse("an sRGB texture"));
+        }
         if flags & !(AS_INTEGER | NORMALIZED) != 0 {
             return Err(Status::InvalidValue);
         }
@@ -287,6 +299,64 @@ entries! { ENTRIES;
             state.anisotropy = anisotropy;
             Ok(())
         })
+    }
+
+    /// Accepts a level bias of 0; others are refused.
+    fn cuTexRefSetMipmapLevelBias(handle: Handle, bias: f32) {
+        reference(handle, true)?;
+        if bias == 0.0 { Ok(()) } else { Err(refuse("a texture with a level bias")) }
+    }
+
+    /// Sets the levels of a mipmapped array that are read.
+    fn cuTexRefSetMipmapLevelClamp(handle: Handle, least: f32, most: f32) {
+        change(handle, |state| {
+            state.level_clamp = Some([least, most]);
+            Ok(())
+        })
+    }
+
+    /// Accepts a border color of zeros; others are refused.
+    fn cuTexRefSetBorderColor(handle: Handle, color: In<[f32; 4]>) {
+        reference(handle, true)?;
+        if color.get()? == [0.0; 4] { Ok(()) } else { Err(refuse("a texture with a border color")) }
+    }
+
+    /// The filter mode between levels.
+    fn cuTexRefGetMipmapFilterMode(mode: Out<c_int>, handle: Handle) {
+        mode.check()?;
+        mode.set(reference(handle, true)?.1.state().level_filter)
+    }
+
+    /// The level bias, which is 0.
+    fn cuTexRefGetMipmapLevelBias(bias: Out<f32>, handle: Handle) {
+        bias.check()?;
+        reference(handle, true)?;
+        bias.set(0.0)
+    }
+
+    /// The levels of a mipmapped array that are read.
+    fn cuTexRefGetMipmapLevelClamp(least: Out<f32>, most: Out<f32>, handle: Handle) {
+        least.check()?;
+        most.check()?;
+        let [low, high] = reference(handle, true)?.1.state().level_clamp.unwrap_or_default();
+        least.set(low)?;
+        most.set(high)
+    }
+
+    /// The border color, which is zeros.
+    fn cuTexRefGetBorderColor(color: Out<[f32; 4]>, handle: Handle) {
+        color.check()?;
+        reference(handle, true)?;
+        color.set([0.0; 4])
+    }
+
+    /// The bound mipmapped array.
+    fn cuTexRefGetMipmappedArray(mipmap: Out<Handle>, handle: Handle) {
+        mipmap.check()?;
+        match &reference(handle, true)?.1.state().source {
+            Source::Mipmap(found) => mipmap.set(*found),
+            Source::Nothing | Source::Array(..) | Source::Linear(..) | Source::Rows(..) => Err(Status::InvalidValue),
+        }
     }
 
     /// The bound array.

@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 /// `CU_TRSF_READ_AS_INTEGER`, `CU_TRSF_NORMALIZED_COORDINATES`, `CU_TRSF_SRGB`
 pub(crate) const AS_INTEGER: c_uint = 1;
 pub(crate) const NORMALIZED: c_uint = 2;
-const SRGB: c_uint = 0x10;
+pub(crate) const SRGB: c_uint = 0x10;
 
 /// `CUDA_RESOURCE_DESC`
 #[derive(Clone, Copy, Debug)]
@@ -111,7 +111,8 @@ impl Drop for Era {
     }
 }
 
-fn refuse(what: &str) -> Status {
+/// Names what is not supported, and returns the error.
+pub(crate) fn refuse(what: &str) -> Status {
     log::refused(what);
     Status::NotSupported
 }
@@ -181,6 +182,21 @@ pub(crate) fn seen(
     array.view(format, levels.0, levels.1).map_err(|error| status_of(&error))
 }
 
+/// The first level that is read and the number of levels, of an array with `levels` levels.
+///
+/// # Errors
+/// `CUDA_ERROR_NOT_SUPPORTED` for limits between levels.
+pub(crate) fn clamped(clamp: [f32; 2], levels: u32) -> Result<(u32, u32), Status> {
+    let last = levels - 1;
+    let [least, most] = clamp.map(|level| level.max(0.0));
+    if least.fract() != 0.0 || most.fract() != 0.0 && most < last as f32 {
+        return Err(refuse("a texture with clamped mipmap levels"));
+    }
+    let least = (least as u32).min(last);
+    let most = (most as u32).clamp(least, last);
+    Ok((least, most - least + 1))
+}
+
 fn low_high(word: u64) -> (c_int, c_uint) {
     (word as u32 as c_int, (word >> 32) as c_uint)
 }
@@ -196,14 +212,8 @@ fn texels(driver: &Driver, resource: &Resource, texture: &TextureDescription) ->
         }
         1 => {
             let mipmap = driver.mipmaps.get(Handle(first as usize))?;
-            let last = mipmap.array.shape().levels - 1;
-            let [least, most] = texture.level_clamp.map(|level| level.max(0.0));
-            if least.fract() != 0.0 || most.fract() != 0.0 && most < last as f32 {
-                return Err(refuse("a texture with clamped mipmap levels"));
-            }
-            let least = (least as u32).min(last);
-            let most = (most as u32).clamp(least, last);
-            seen(&mipmap.array, &mipmap.description, (least, most - least + 1), as_integer)
+            let levels = clamped(texture.level_clamp, mipmap.array.shape().levels)?;
+            seen(&mipmap.array, &mipmap.description, levels, as_integer)
         }
         2 => linear(driver, first, low_high(second), third as usize, as_integer),
         3 => rows(
@@ -301,6 +311,14 @@ entries! { ENTRIES;
         let driver = driver()?;
         let table = driver.objects.table();
         description.set(table.get(&object).and_then(|made| made.texture).ok_or(Status::InvalidValue)?)
+    }
+
+    /// The resource view of a texture object, which no object has.
+    fn cuTexObjectGetResourceViewDesc(_view: Out<c_int>, object: u64) {
+        let driver = driver()?;
+        let known = driver.objects.table().get(&object).is_some_and(|made| made.texture.is_some());
+        if known { log::refused("the resource view of a texture without one") }
+        Err(Status::InvalidValue)
     }
 
     /// Creates a surface object.

@@ -484,3 +484,44 @@ fn drawings_name_nodes_and_edges() {
     assert_eq!(api.call("cuGraphDebugDotPrint", (graph, nowhere.as_ptr(), 0u32)), 304);
     assert_eq!(api.call("cuGraphDestroy", (graph + 8,)), INVALID_HANDLE);
 }
+
+/// `CUgraphNodeParams` as words.
+type Any = [u64; 32];
+
+#[test]
+fn nodes_of_any_type_return_their_parameters() {
+    let (api, context) = Api::with_context();
+    let double = api.function(api.module(), "double_all");
+    let (graph, a) = (graph(api), api.alloc(16));
+    let describe = |node: usize| {
+        let mut found: Any = [u64::MAX; 32];
+        api.ok("cuGraphNodeGetParams", (node, found.as_mut_ptr()));
+        found
+    };
+    let set = add_set(api, graph, &[], a, 3);
+    let found = describe(set);
+    assert_eq!(found[..2], [2, 0]);
+    assert_eq!(found[2..8], [a, 0, 3 | 4 << 32, 4, 1, 0]);
+    assert_eq!(found[31], 0);
+
+    let kernel = add_kernel(api, graph, &[set], double, a);
+    let mut launch = describe(kernel);
+    assert_eq!((launch[0], launch[2], launch[3]), (0, double as u64, 1 | 1 << 32));
+    assert_eq!(launch[10], context as u64);
+    // The parameters can be set again, in the node and in a new one. The list that a node returns is valid until
+    // its parameters change.
+    api.ok("cuGraphNodeSetParams_v2", (kernel, launch.as_mut_ptr()));
+    launch = describe(kernel);
+    let last = api.make("cuGraphAddNode_v3", |out: *mut usize| {
+        (out, graph, &raw const kernel, NULL, 1usize, launch.as_mut_ptr())
+    });
+    run(api, executable(api, graph));
+    assert_eq!(api.read(a, 4), [12; 4]);
+    // The later functions compare the contexts.
+    let other = api.make("cuCtxCreate_v2", |out: *mut usize| (out, 0u32, 0i32));
+    launch[10] = other as u64;
+    assert_eq!(api.call("cuGraphNodeSetParams_v2", (last, launch.as_mut_ptr())), 201);
+    assert_eq!(api.call("cuGraphNodeGetParams", (last, NULL)), INVALID_VALUE);
+    assert_eq!(api.call("cuGraphNodeGetParams", (NULL, launch.as_mut_ptr())), INVALID_VALUE);
+    api.ok("cuCtxDestroy_v2", (other,));
+}

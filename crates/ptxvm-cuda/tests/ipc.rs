@@ -2,6 +2,7 @@
 
 mod support;
 
+use std::os::fd::{FromRawFd as _, OwnedFd};
 use std::process::{Child, Command};
 use support::Api;
 
@@ -210,4 +211,83 @@ fn a_process_that_has_ended_holds_up_nothing() {
     let mut child = start("another_process_ends_with_a_record_pending", &[("PTXVM_TEST_PENDING", name)]);
     assert!(child.wait().unwrap().success());
     api.ok("cuEventSynchronize", (event,));
+}
+
+#[test]
+fn another_process_imports_from_a_pool() {
+    let (Some(name), Some(other)) = (Name::told("PTXVM_TEST_POOL"), Name::told("PTXVM_TEST_OTHER")) else {
+        return;
+    };
+    let (api, _) = Api::with_context();
+    // The pool's descriptor is the standard input.
+    let pool =
+        api.make("cuMemPoolImportFromShareableHandle", |out: *mut usize| (out, 0usize, DESCRIPTOR, 0u64));
+    let import = |name: &Name| {
+        let mut at = 0u64;
+        (api.call("cuMemPoolImportPointer", (&raw mut at, pool, name)), at)
+    };
+    let (status, at) = import(&name);
+    assert_eq!(status, 0);
+    assert_eq!(api.read(at, 4), [1, 2, 3, 4]);
+    doubled(api, at, NULL);
+    let of = api.make("cuPointerGetAttribute", |out: *mut usize| (out, 17i32, at));
+    assert_eq!(of, pool);
+    // An allocation of another pool is not imported through this one, and nothing is allocated from it.
+    assert_eq!(import(&other).0, INVALID_VALUE);
+    let mut none = 0u64;
+    assert_eq!(api.call("cuMemAllocFromPoolAsync", (&raw mut none, 64usize, pool, NULL)), INVALID_VALUE);
+    assert_eq!(api.call("cuDeviceSetMemPool", (0i32, pool)), INVALID_VALUE);
+    let mut again = 0i32;
+    let exported = api.call("cuMemPoolExportToShareableHandle", (&raw mut again, pool, DESCRIPTOR, 0u64));
+    assert_eq!(exported, INVALID_VALUE);
+    api.ok("cuMemFreeAsync", (at, NULL));
+    api.ok("cuCtxSynchronize", ());
+    assert_eq!(api.call("cuMemcpyDtoH_v2", (&raw mut *Box::new(0u32), at, 4usize)), INVALID_VALUE);
+    // It may be imported again, and freed by the function without a stream.
+    let (status, at) = import(&name);
+    assert_eq!((status, api.read(at, 1)), (0, vec![2]));
+    api.ok("cuMemFree_v2", (at,));
+    api.ok("cuMemPoolDestroy", (pool,));
+}
+
+/// `CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR`
+const DESCRIPTOR: i32 = 1;
+
+#[test]
+fn pools_are_handed_over() {
+    let (api, _) = Api::with_context();
+    let pool = |handles: u64| {
+        let properties = [1 | handles << 32, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        api.make("cuMemPoolCreate", |out: *mut usize| (out, properties.as_ptr()))
+    };
+    let allocate = |pool: usize| {
+        let at = api.make("cuMemAllocFromPoolAsync", |out: *mut u64| (out, 64usize, pool, NULL));
+        api.ok("cuMemcpyHtoD_v2", (at, [1u32, 2, 3, 4].as_ptr(), 16usize));
+        at
+    };
+    let name_of = |at: u64| {
+        let mut name = Name([0; 64]);
+        (api.call("cuMemPoolExportPointer", (&raw mut name, at)), name)
+    };
+    let types = api.make("cuDeviceGetAttribute", |out: *mut i32| (out, 119i32, 0i32));
+    assert_eq!(types, DESCRIPTOR);
+    let (shared, second, private) = (pool(1), pool(1), pool(0));
+    let (at, other, hidden) = (allocate(shared), allocate(second), allocate(private));
+    assert_eq!(name_of(hidden).0, INVALID_VALUE);
+    assert_eq!(name_of(at + 4).0, INVALID_VALUE);
+    assert_eq!(name_of(api.alloc(64)).0, INVALID_VALUE);
+    let mut descriptor = -1i32;
+    let mut export = |pool: usize| {
+        api.call("cuMemPoolExportToShareableHandle", (&raw mut descriptor, pool, DESCRIPTOR, 0u64))
+    };
+    assert_eq!(export(private), INVALID_VALUE);
+    assert_eq!(export(shared), 0);
+    // SAFETY: the call has given the descriptor to its caller.
+    let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
+    let mut child = Command::new(std::env::current_exe().expect("this program"));
+    child.args(["--exact", "another_process_imports_from_a_pool", "--nocapture"]).stdin(descriptor);
+    child.env("PTXVM_TEST_POOL", name_of(at).1.text()).env("PTXVM_TEST_OTHER", name_of(other).1.text());
+    assert!(child.status().expect("it starts").success());
+    assert_eq!(api.read(at, 4), [2, 4, 6, 8]);
+    api.ok("cuMemFreeAsync", (at, NULL));
 }

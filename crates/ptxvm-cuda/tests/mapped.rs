@@ -83,7 +83,7 @@ fn sizes_and_rights_are_checked() {
     assert_eq!(make(0, all, &raw mut out), INVALID_VALUE);
     assert_eq!(make(SIZE, properties(0, 0, 1, 0), &raw mut out), INVALID_VALUE);
     assert_eq!(make(SIZE, properties(1, 0, 1, 1), &raw mut out), 101);
-    assert_eq!(make(SIZE, properties(1, 0, 2, 0), &raw mut out), NOT_SUPPORTED);
+    assert_eq!(make(SIZE, properties(1, 1, 2, 0), &raw mut out), NOT_SUPPORTED);
     assert_eq!(make(SIZE, properties(1, 8, 1, 0), &raw mut out), NOT_SUPPORTED);
     assert_eq!(make(1 << 62, all, &raw mut out), 2);
     let at = reserve(api, 2 * SIZE);
@@ -252,5 +252,35 @@ fn kernels_keep_to_the_rights_in_both_engines() {
             };
             assert!(said.contains(why), "{engine} {rights}: {said}");
         }
+    }
+}
+
+#[test]
+fn memory_of_the_host_is_shared_with_kernels() {
+    let (api, _) = Api::with_context();
+    let (on_host, on_numa_node) = (properties(1, 0, 2, 0), properties(1, 0, 3, 0));
+    for properties in [on_host, on_numa_node] {
+        let memory = api.make("cuMemCreate", |out: *mut u64| (out, SIZE, &raw const properties, 0u64));
+        let at = reserve(api, SIZE);
+        api.ok("cuMemMap", (at, SIZE, 0usize, memory, 0u64));
+        let device = [1, 0, WRITE];
+        api.ok("cuMemSetAccess", (at, SIZE, device.as_ptr(), 1usize));
+        let numbers = std::ptr::with_exposed_provenance_mut::<[u32; 4]>(at as usize);
+        // SAFETY: memory of the host is mapped there, and no kernel runs.
+        unsafe { numbers.write([1, 2, 3, 4]) };
+        let double = api.function(api.module(), "double_all");
+        assert_eq!(api.launch(double, (1, 4), 0, at), 0);
+        api.ok("cuCtxSynchronize", ());
+        // SAFETY: as above.
+        assert_eq!(unsafe { numbers.read() }, [2, 4, 6, 8]);
+        let attribute = |attribute: i32| {
+            let mut value = 0u64;
+            api.ok("cuPointerGetAttribute", (&raw mut value, attribute, at));
+            value
+        };
+        assert_eq!((attribute(2), attribute(4)), (1, at));
+        api.ok("cuMemUnmap", (at, SIZE));
+        api.ok("cuMemRelease", (memory,));
+        api.ok("cuMemAddressFree", (at, SIZE));
     }
 }

@@ -73,3 +73,99 @@ fn attributes_are_what_was_set() {
     assert_eq!(api.call("cuCtxSetLimit", (6i32, 1usize)), UNSUPPORTED_LIMIT);
     api.ok("cuCtxSetLimit", (6i32, 0usize));
 }
+
+#[test]
+fn first_forms_are_the_second_ones() {
+    let (api, _) = Api::with_context();
+    let at = api.alloc(32);
+    let stream = api.make("cuStreamCreate", |out: *mut usize| (out, 1u32));
+    let equal = 1u32;
+    api.ok("cuStreamWriteValue32", (stream, at, 3u32, 0u32));
+    api.ok("cuStreamWaitValue32", (stream, at, 3u32, equal));
+    api.ok("cuStreamWriteValue64", (stream, at + 8, 1u64 << 32, 0u32));
+    api.ok("cuStreamWaitValue64", (stream, at + 8, 1u64 << 32, equal));
+    let operations = [[WRITE_32, at + 4, 9, 0, 0, 0]];
+    api.ok("cuStreamBatchMemOp", (stream, 1u32, operations.as_ptr(), 0u32));
+    api.ok("cuStreamSynchronize", (stream,));
+    assert_eq!(api.read(at, 4), [3, 9, 0, 1]);
+    assert_eq!(api.call("cuStreamWaitValue32", (stream, at + 2, 3u32, equal)), INVALID_VALUE);
+}
+
+/// `CUDA_BATCH_MEM_OP_NODE_PARAMS`
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct BatchParams {
+    context: usize,
+    count: u32,
+    operations: *const Operation,
+    flags: u32,
+}
+
+#[test]
+fn batches_are_nodes_of_graphs() {
+    let (api, context) = Api::with_context();
+    let at = api.alloc(32);
+    let equal = 1;
+    let operations =
+        [[WAIT_32, at + 4, 7, equal, 0, 0], [WRITE_32, at, 5, 0, 0, 0], [BARRIER, 0, 0, 0, 0, 0]];
+    let params = |operations: &[Operation]| BatchParams {
+        context,
+        count: operations.len() as u32,
+        operations: operations.as_ptr(),
+        flags: 0,
+    };
+    let graph = api.make("cuGraphCreate", |out: *mut usize| (out, 0u32));
+    let first = params(&operations);
+    let node = api
+        .make("cuGraphAddBatchMemOpNode", |out: *mut usize| (out, graph, 0usize, 0usize, &raw const first));
+    let wrong = params(&[[WRITE_32, at + 2, 0, 0, 0, 0]]);
+    let mut other = 0usize;
+    let added =
+        api.call("cuGraphAddBatchMemOpNode", (&raw mut other, graph, 0usize, 0usize, &raw const wrong));
+    assert_eq!((added, api.make("cuGraphNodeGetType", |out: *mut i32| (node, out))), (INVALID_VALUE, 12));
+    let mut found = params(&[]);
+    api.ok("cuGraphBatchMemOpNodeGetParams", (node, &raw mut found));
+    assert_eq!((found.context, found.count, found.flags), (context, 3, 0));
+    // SAFETY: the node returned three structures, which live until its parameters change.
+    assert_eq!(unsafe { std::slice::from_raw_parts(found.operations, 3) }, operations);
+
+    let executable = api.make("cuGraphInstantiateWithFlags", |out: *mut usize| (out, graph, 0u64));
+    let stream = api.make("cuStreamCreate", |out: *mut usize| (out, 1u32));
+    api.ok("cuGraphLaunch", (executable, stream));
+    assert_eq!(api.call("cuStreamQuery", (stream,)), 600);
+    let other = api.make("cuStreamCreate", |out: *mut usize| (out, 1u32));
+    assert_eq!(batch(api, other, &[[WRITE_32, at + 4, 7, 0, 0, 0]]), 0);
+    api.ok("cuStreamSynchronize", (stream,));
+    assert_eq!(api.read(at, 2), [5, 7]);
+
+    let second = params(&[[WRITE_32, at, 6, 0, 0, 0]]);
+    api.ok("cuGraphExecBatchMemOpNodeSetParams", (executable, node, &raw const second));
+    api.ok("cuGraphLaunch", (executable, stream));
+    api.ok("cuStreamSynchronize", (stream,));
+    assert_eq!(api.read(at, 2), [6, 7]);
+    api.ok("cuGraphBatchMemOpNodeSetParams", (node, &raw const second));
+    api.ok("cuGraphBatchMemOpNodeGetParams", (node, &raw mut found));
+    assert_eq!(found.count, 1);
+}
+
+#[test]
+fn a_captured_batch_is_one_node() {
+    let (api, _) = Api::with_context();
+    let at = api.alloc(32);
+    let stream = api.make("cuStreamCreate", |out: *mut usize| (out, 1u32));
+    let operations = [[WRITE_32, at, 5, 0, 0, 0], [WRITE_32, at + 4, 6, 0, 0, 0]];
+    api.ok("cuStreamBeginCapture_v2", (stream, 0i32));
+    assert_eq!(batch(api, stream, &operations), 0);
+    let graph = api.make("cuStreamEndCapture", |out: *mut usize| (stream, out));
+    let mut nodes = [0usize; 4];
+    let mut count = nodes.len();
+    api.ok("cuGraphGetNodes", (graph, nodes.as_mut_ptr(), &raw mut count));
+    let mut found = [0u64; 4];
+    api.ok("cuGraphBatchMemOpNodeGetParams", (nodes[0], found.as_mut_ptr()));
+    assert_eq!((count, found[1] as u32), (1, 2));
+    assert_eq!(api.read(at, 2), [0, 0]);
+    let executable = api.make("cuGraphInstantiateWithFlags", |out: *mut usize| (out, graph, 0u64));
+    api.ok("cuGraphLaunch", (executable, stream));
+    api.ok("cuStreamSynchronize", (stream,));
+    assert_eq!(api.read(at, 2), [5, 6]);
+}

@@ -2,19 +2,15 @@
 //!
 //! Invariant: a call that fails adds nothing.
 
-use super::condition::ConditionParams;
-use super::memory::{AllocParams, allocation, freeing};
 use super::node::{CopyNode, HostParams, KernelNode, KernelParams, KernelParams2, Set, Work, event};
 use super::{Graph, append, graph_of};
 use crate::copy_box::Copy3d;
 use crate::driver::{Driver, driver};
 use crate::entry::entries;
-use crate::ffi::{In, Out, Pointer};
+use crate::ffi::{In, Out};
 use crate::handles::Handle;
-use crate::log;
 use crate::status::{Answer, Status};
-use std::ffi::{c_int, c_uint};
-use std::sync::Arc;
+use std::ffi::c_uint;
 
 /// Most edges and nodes of one call. Chosen: more than programs pass.
 const EDGES_MAX: usize = 1 << 24;
@@ -61,7 +57,7 @@ pub(super) fn child(driver: &Driver, graph: Handle) -> Result<Work, Status> {
 }
 
 /// Adds a node that owns graphs. If that fails, the graphs are destroyed.
-fn add_owner(node: Out<Handle>, graph: Handle, after: (In<Handle>, usize), work: Work) -> Answer {
+pub(super) fn add_owner(node: Out<Handle>, graph: Handle, after: (In<Handle>, usize), work: Work) -> Answer {
     let owned = work.clone();
     add(node, graph, after, work).inspect_err(|_| forget(&owned))
 }
@@ -72,68 +68,6 @@ fn forget(work: &Work) {
             graph.forget(driver);
         }
     }
-}
-
-/// The offset of the union in `CUgraphNodeParams`.
-const UNION: usize = 16;
-
-/// `CUDA_MEMCPY_NODE_PARAMS`
-#[derive(Clone, Copy)]
-#[repr(C)]
-struct MemcpyParams {
-    flags: c_int,
-    reserved: c_int,
-    context: Handle,
-    copy: Copy3d,
-}
-
-/// The work of a node from its `CUgraphNodeParams`.
-///
-/// # Errors
-/// The errors of the functions for each type of node.
-pub(super) fn work_of(driver: &'static Driver, graph: &Arc<Graph>, params: Pointer) -> Result<Work, Status> {
-    let kind = params.values::<c_int>().get()?;
-    let union = params.offset(UNION);
-    Ok(match kind {
-        0 => KernelNode::of_second(driver, union.values())?,
-        1 => CopyNode::of(driver, union.values::<MemcpyParams>().get()?.copy)?,
-        2 => Set::of(union.values())?,
-        3 => HostParams::of(union.values())?,
-        4 => child(driver, union.values().get()?)?,
-        5 => Work::Nothing,
-        6 | 7 => {
-            let (handle, event) = event(driver, union.values().get()?)?;
-            if kind == 6 { Work::Wait(handle, event) } else { Work::Record(handle, event) }
-        }
-        10 => {
-            let place = union.place::<AllocParams>();
-            let given = In::from(place).get()?;
-            let (work, address) = allocation(driver, given)?;
-            place.set(given.at(address))?;
-            work
-        }
-        11 => freeing(driver, union.values().get()?)?,
-        13 => ConditionParams::make(driver, graph, union.place())?,
-        8 | 9 | 12 => {
-            log::refused("a graph node for external semaphores or for a batch of memory operations");
-            return Err(Status::NotSupported);
-        }
-        _ => return Err(Status::InvalidValue),
-    })
-}
-
-fn add_any(
-    node: Out<Handle>,
-    graph: Handle,
-    after: (In<Handle>, usize),
-    edges: In<Edge>,
-    params: Pointer,
-) -> Answer {
-    let driver = driver()?;
-    node.check()?;
-    check_edges(edges, after.1)?;
-    let found = driver.graphs.get(graph)?;
-    add_owner(node, graph, after, work_of(driver, &found, params)?)
 }
 
 /// Adds or removes edges.
@@ -251,18 +185,6 @@ entries! { ENTRIES;
     fn cuGraphAddEventWaitNode(node: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, event: Handle) {
         let (handle, event) = self::event(driver()?, event)?;
         add(node, graph, (after, count), Work::Wait(handle, event))
-    }
-
-    /// Adds a node of any type.
-    fn cuGraphAddNode(node: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, params: Pointer) {
-        add_any(node, graph, (after, count), In::NULL, params)
-    }
-
-    /// Adds a node of any type, with the data of its edges.
-    fn cuGraphAddNode_v2(
-        node: Out<Handle>, graph: Handle, after: In<Handle>, edges: In<Edge>, count: usize, params: Pointer,
-    ) {
-        add_any(node, graph, (after, count), edges, params)
     }
 
     /// Adds edges to a graph.

@@ -119,6 +119,13 @@ pub(super) struct ConditionParams {
 }
 
 impl ConditionParams {
+    /// The parameters of a node.
+    pub(super) fn of(node: &Condition) -> Self {
+        let size = node.bodies.len() as c_uint;
+        let graphs = Pointer::of_values(&node.shown);
+        Self { handle: node.word.address, kind: node.kind, size, graphs }
+    }
+
     /// Creates the node and its bodies in a graph, and writes the bodies' handles for the program.
     pub(super) fn make(driver: &'static Driver, graph: &Graph, given: Out<Self>) -> Result<Work, Status> {
         let params = In::from(given).get()?;

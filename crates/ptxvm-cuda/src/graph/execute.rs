@@ -277,6 +277,13 @@ fn prepare(driver: &'static Driver, context: &Arc<Context>, steps: &[Step], all:
                     Ok(())
                 })
             }
+            Work::Batch(batch) => {
+                let (batch, context) = (Arc::clone(batch), Arc::clone(context));
+                Arc::new(move || {
+                    let epoch = context.health.epoch();
+                    batch.run(&driver.vm, || !epoch.is_over())
+                })
+            }
             Work::Again(_, action) => Arc::clone(action),
             Work::Condition(condition) => {
                 let mut bodies = Vec::new();

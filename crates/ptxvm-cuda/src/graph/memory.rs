@@ -125,6 +125,11 @@ impl Reserved {
         table.reserved_high = table.reserved_high.max(table.reserved);
         Ok(memory)
     }
+
+    /// The parameters of its node.
+    pub(super) fn params(&self) -> AllocParams {
+        self.params
+    }
 }
 
 impl Drop for Reserved {
@@ -249,7 +254,7 @@ entries! { ENTRIES;
         let graph = graph_of(driver, node)?;
         let work = graph.nodes().get(node)?.work.clone();
         match work {
-            Work::Allocate(memory) => params.set(memory.params),
+            Work::Allocate(memory) => params.set(memory.params()),
             _ => Err(Status::InvalidValue),
         }
     }

@@ -2,15 +2,17 @@
 //!
 //! A program builds a graph node by node, or captures it from streams. An executable graph is a copy of it
 //! that is launched as a whole. Each part has its file: `node` has the work of nodes, `add` adds and removes
-//! nodes and edges, `parameters` reads and changes parameters, `query` lists nodes and edges, `execute` has
-//! executable graphs, `memory` the allocations of graphs, `condition` conditional nodes.
+//! nodes and edges, `parameters` reads and changes parameters, `any` treats nodes of any type, `query` lists
+//! nodes and edges, `execute` has executable graphs, `memory` the allocations of graphs, `batch`
+//! memory operations, `condition` conditional nodes.
 //!
 //! Invariant: objects that a node uses (functions, arrays, events, child graphs, memory of the graph) live as
 //! long as the node and executable graphs with it. A node copies the parameters of its kernel when they are
-//! set, as documented. What it does not do: nodes for external semaphores and for batches of memory
-//! operations are not supported.
+//! set, as documented. What it does not do: nodes for external semaphores are not supported.
 
 mod add;
+mod any;
+mod batch;
 mod condition;
 mod execute;
 mod memory;
@@ -33,8 +35,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// The entry points of these files.
-pub(crate) const TABLES: [&[Entry]; 6] = [
+pub(crate) const TABLES: [&[Entry]; 8] = [
     add::ENTRIES,
+    any::ENTRIES,
+    batch::ENTRIES,
     condition::ENTRIES,
     execute::ENTRIES,
     memory::ENTRIES,

@@ -15,6 +15,7 @@ use crate::event::Event;
 use crate::ffi::{HostFunction, In, Pointer};
 use crate::function::Function;
 use crate::launch::{Size, checked_parameters};
+use crate::memory_operations::Batch;
 use crate::status::{Answer, Status};
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_uint};
@@ -39,6 +40,7 @@ pub(crate) enum Work {
     Wait(Handle, Arc<Event>),
     Allocate(Arc<Reserved>),
     Free(Arc<Reserved>),
+    Batch(Arc<Batch>),
     Condition(Arc<Condition>),
     /// Captured work without a node type of its own: the reported type, and the action.
     Again(c_int, Action),
@@ -58,6 +60,7 @@ impl Work {
             Work::Record(..) => 7,
             Work::Allocate(_) => 10,
             Work::Free(_) => 11,
+            Work::Batch(_) => 12,
             Work::Condition(_) => 13,
             Work::Again(kind, _) => *kind,
         }
@@ -85,6 +88,7 @@ impl Work {
             | Work::Wait(..)
             | Work::Allocate(_)
             | Work::Free(_)
+            | Work::Batch(_)
             | Work::Again(..) => &[],
         }
     }
@@ -186,6 +190,12 @@ impl KernelNode {
         let Size { grid, block, shared, cooperative: _ } = self.size;
         let params = Pointer::of_values(&self.shown.slots).values();
         KernelParams { function: self.handle, grid, block, shared, params, extra: In::NULL }
+    }
+
+    /// The parameters of the launch in the later form.
+    pub(super) fn shown_second(&self) -> KernelParams2 {
+        let context = self.function.context.handle;
+        KernelParams2 { first: self.shown(), kernel: Handle::NULL, context }
     }
 }
 

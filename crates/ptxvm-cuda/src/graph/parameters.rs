@@ -3,13 +3,13 @@
 //! Invariant: a node keeps its type, and parameters that a program was shown stay valid until they are
 //! changed.
 
-use super::add::{child, work_of};
+use super::add::child;
 use super::node::{CopyNode, HostParams, KernelNode, KernelParams, KernelParams2, Set, Work, event};
 use super::{Handle, graph_of};
 use crate::copy_box::Copy3d;
 use crate::driver::driver;
 use crate::entry::entries;
-use crate::ffi::{In, Out, Pointer};
+use crate::ffi::{In, Out};
 use crate::launch::check_attribute;
 use crate::status::{Answer, Status};
 use std::ffi::{c_int, c_uint};
@@ -18,14 +18,15 @@ use std::sync::Arc;
 /// `CUlaunchAttributeValue`
 type Value = [u64; 8];
 
-fn get(node: Handle) -> Result<Work, Status> {
+/// The work of a node.
+pub(super) fn get(node: Handle) -> Result<Work, Status> {
     let graph = graph_of(driver()?, node)?;
     let work = graph.nodes().get(node)?.work.clone();
     Ok(work)
 }
 
 /// Replaces a node's work by work of the same type.
-fn set(node: Handle, work: Work) -> Answer {
+pub(super) fn set(node: Handle, work: Work) -> Answer {
     let driver = driver()?;
     let graph = graph_of(driver, node)?;
     let mut nodes = graph.nodes();
@@ -59,7 +60,8 @@ fn keep_attributes(node: Handle, work: Work) -> Result<Work, Status> {
     })
 }
 
-fn set_in(executable: Handle, node: Handle, work: Work) -> Answer {
+/// Replaces the work of a node of an executable graph by work of the same type.
+pub(super) fn set_in(executable: Handle, node: Handle, work: Work) -> Answer {
     driver()?.executables.get(executable)?.set(node, work)
 }
 
@@ -73,12 +75,7 @@ entries! { ENTRIES;
     /// The parameters of a kernel node.
     fn cuGraphKernelNodeGetParams_v2(node: Handle, params: Out<KernelParams2>) {
         params.check()?;
-        let found = get_kernel(node)?;
-        params.set(KernelParams2 {
-            first: found.shown(),
-            kernel: Handle::NULL,
-            context: found.function.context.handle,
-        })
+        params.set(get_kernel(node)?.shown_second())
     }
 
     /// Sets the parameters of a kernel node.
@@ -202,23 +199,6 @@ entries! { ENTRIES;
         set(node, Work::Wait(handle, event))
     }
 
-    /// Sets the parameters of a node of any type.
-    fn cuGraphNodeSetParams(node: Handle, params: Pointer) {
-        let driver = driver()?;
-        let graph = graph_of(driver, node)?;
-        check_kind(params)?;
-        set(node, work_of(driver, &graph, params)?)
-    }
-
-    /// Sets the parameters of a node of any type in an executable graph.
-    fn cuGraphExecNodeSetParams(executable: Handle, node: Handle, params: Pointer) {
-        let driver = driver()?;
-        let executable = driver.executables.get(executable)?;
-        let graph = graph_of(driver, node)?;
-        check_kind(params)?;
-        executable.set(node, work_of(driver, &graph, params)?)
-    }
-
     /// Sets the parameters of a kernel node in an executable graph.
     fn cuGraphExecKernelNodeSetParams(executable: Handle, node: Handle, params: In<KernelParams>) {
         set_in(executable, node, KernelNode::of(driver()?, params)?)
@@ -280,10 +260,4 @@ entries! { ENTRIES;
         enabled.check()?;
         enabled.set(driver()?.executables.get(executable)?.is_enabled(node)?.into())
     }
-}
-
-/// Nodes that allocate, free and decide keep their parameters.
-fn check_kind(params: Pointer) -> Answer {
-    let kind = params.values::<c_int>().get()?;
-    if matches!(kind, 10 | 11 | 13) { Err(Status::InvalidValue) } else { Ok(()) }
 }

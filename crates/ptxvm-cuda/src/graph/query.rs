@@ -108,6 +108,7 @@ fn label(work: &Work) -> String {
         Work::Wait(..) => "wait for an event".to_owned(),
         Work::Allocate(memory) => format!("allocate {:#x}", memory.address),
         Work::Free(memory) => format!("free {:#x}", memory.address),
+        Work::Batch(_) => "memory operations".to_owned(),
         Work::Condition(_) => "condition".to_owned(),
         Work::Again(..) => "captured operation".to_owned(),
     }

@@ -387,6 +387,10 @@ impl World {
             "two" => set(&[2]),
             "node" => set(&[handle("node")]),
             "places" => set(&[self.room.word(0) as u64]),
+            "targets" | "devplaces" => set(&[self.device]),
+            "managedplaces" => set(&[self.managed]),
+            "sizes" => set(&[64]),
+            "four" => set(&[4]),
             "copy2d" => set(&[0, 0, 2, 0, from, 0, 16, 0, 0, 2, 0, to, 0, 16, 16, 4]),
             "copy3d" => {
                 set(&[0, 0, 0, 0, 2, 0, from, 0, 0, 16, 4, 0, 0, 0, 0, 2, 0, to, 0, 0, 16, 4, 16, 4, 2])
@@ -405,6 +409,8 @@ impl World {
             "allocnode" => set(&[1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 64, 0]),
             // An empty node, which only orders others.
             "anynode" => set(&[5]),
+            // No operations, which have an address all the same.
+            "batchnode" => set(&[0, 0, self.room.word(0) as u64]),
             "setnode" => set(&[from, 16, 4 << 32, 4, 1]),
             _ => panic!("no structure is called `{name}`"),
         }
@@ -534,6 +540,8 @@ impl World {
             Kind::In(name) => (
                 name.as_str(),
                 match name.as_str() {
+                    // The destination of a copy must be writable.
+                    "targets" => 0,
                     "copy2d" => 16,
                     "copy3d" => 25,
                     "texture" => 13,
