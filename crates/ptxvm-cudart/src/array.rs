@@ -1,8 +1,8 @@
-//! Arrays, copies of rows and slices, textures and surfaces.
+//! Arrays, and copies of rows and slices.
 //!
-//! The runtime's structures are converted to the driver's here.
+//! The runtime's structures are converted to the driver's and back here.
 //!
-//! Invariant: handles of arrays and objects are the driver's. Widths in elements become bytes by the array's
+//! Invariant: handles of arrays are the driver's. Widths in elements become bytes by the array's
 //! format.
 
 use crate::device::context;
@@ -11,6 +11,7 @@ use crate::entry::runtime;
 use crate::error::{Answer, Status, of_driver};
 use crate::ffi::{Handle, In, Out};
 use crate::memory::{Direction, Extent, Pitched, in_stream};
+use crate::structures::{Copy2D, Copy3D, Description, Side2D, Side3D};
 use crate::symbol::{wait, waited};
 use std::ffi::{c_int, c_uint};
 
@@ -19,122 +20,8 @@ use std::ffi::{c_int, c_uint};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub(crate) struct Channels {
-    bits: [c_int; 4],
-    kind: c_int,
-}
-
-/// `CUDA_ARRAY3D_DESCRIPTOR`
-#[derive(Clone, Copy, Default)]
-#[repr(C)]
-pub(crate) struct Description {
-    width: usize,
-    height: usize,
-    depth: usize,
-    format: c_uint,
-    channels: c_uint,
-    flags: c_uint,
-}
-
-/// `CUDA_MEMCPY2D`
-#[derive(Clone, Copy, Default)]
-#[repr(C)]
-pub(crate) struct Copy2D {
-    from: Side2D,
-    to: Side2D,
-    width: usize,
-    height: usize,
-}
-
-/// One side of [`Copy2D`].
-#[derive(Clone, Copy, Default)]
-#[repr(C)]
-struct Side2D {
-    x: usize,
-    y: usize,
-    kind: c_uint,
-    host: usize,
-    device: usize,
-    array: usize,
-    pitch: usize,
-}
-
-/// `CUDA_MEMCPY3D`
-#[derive(Clone, Copy, Default)]
-#[repr(C)]
-pub(crate) struct Copy3D {
-    from: Side3D,
-    to: Side3D,
-    width: usize,
-    height: usize,
-    depth: usize,
-}
-
-/// One side of [`Copy3D`].
-#[derive(Clone, Copy, Default)]
-#[repr(C)]
-struct Side3D {
-    x: usize,
-    y: usize,
-    z: usize,
-    lod: usize,
-    kind: c_uint,
-    host: usize,
-    device: usize,
-    array: usize,
-    reserved: usize,
-    pitch: usize,
-    height: usize,
-}
-
-/// `CUDA_RESOURCE_DESC`
-#[derive(Clone, Copy, Default)]
-#[repr(C)]
-pub(crate) struct Resource {
-    kind: c_uint,
-    padding: c_uint,
-    /// The union as words: addresses and numbers.
-    fields: [u64; 16],
-    flags: c_uint,
-}
-
-/// `CUDA_TEXTURE_DESC`
-#[derive(Clone, Copy, Default)]
-#[repr(C)]
-pub(crate) struct Sampling {
-    address: [c_uint; 3],
-    filter: c_uint,
-    flags: c_uint,
-    anisotropy: c_uint,
-    mipmap_filter: c_uint,
-    mipmap: [f32; 3],
-    border: [f32; 4],
-    reserved: [c_int; 12],
-}
-
-/// `cudaResourceDesc`: its kind, and the union as words.
-#[derive(Clone, Copy)]
-#[repr(C)]
-struct RuntimeResource {
-    kind: c_uint,
-    padding: c_uint,
-    fields: [u64; 7],
-}
-
-/// `cudaTextureDesc`
-#[derive(Clone, Copy)]
-#[repr(C)]
-struct RuntimeSampling {
-    address: [c_uint; 3],
-    filter: c_uint,
-    read: c_uint,
-    srgb: c_int,
-    border: [f32; 4],
-    normalized: c_int,
-    anisotropy: c_uint,
-    mipmap_filter: c_uint,
-    mipmap: [f32; 3],
-    no_trilinear: c_int,
-    seamless: c_int,
+    pub(crate) bits: [c_int; 4],
+    pub(crate) kind: c_int,
 }
 
 /// `cudaMemcpy3DPeerParms`
@@ -195,7 +82,7 @@ impl Description {
 
 impl Channels {
     /// The driver's format and the number of channels.
-    fn format(self) -> Result<(c_uint, c_uint), Status> {
+    pub(crate) fn format(self) -> Result<(c_uint, c_uint), Status> {
         let count = self.bits.iter().take_while(|bits| **bits != 0).count() as c_uint;
         let even = self.bits[..count as usize].iter().all(|bits| *bits == self.bits[0]);
         let rest = self.bits[count as usize..].iter().all(|bits| *bits == 0);
@@ -214,7 +101,8 @@ impl Channels {
         if even && rest && [1, 2, 4].contains(&count) { Ok((format, count)) } else { Err(Status(20)) }
     }
 
-    fn of(format: c_uint, count: c_uint) -> Self {
+    /// The format of the driver's numbers.
+    pub(crate) fn of(format: c_uint, count: c_uint) -> Self {
         let (kind, width) = match format {
             0x01 => (1, 8),
             0x02 => (1, 16),
@@ -319,6 +207,40 @@ pub(crate) fn driver_copy(driver: &Driver, p: Parameters3D) -> Result<Copy3D, St
     Ok(Copy3D { from, to, width: bytes_of(width)?, height, depth })
 }
 
+/// Converts a slice copy of the driver to the runtime's form.
+pub(crate) fn runtime_copy(driver: &Driver, copy: &Copy3D) -> Result<Parameters3D, Status> {
+    let Copy3D { from, to, width, height, depth } = *copy;
+    let bytes = match (from.array, to.array) {
+        (0, 0) => 1,
+        (0, array) | (array, _) => element(driver, array)?,
+    };
+    let is_array = |side: &Side3D| side.kind == ARRAY;
+    let at = |side: &Side3D| [if is_array(side) { side.x / bytes } else { side.x }, side.y, side.z];
+    let pointer = |side: &Side3D| {
+        let at = Handle(if side.kind == HOST { side.host } else { side.device });
+        let width = if is_array(side) { 0 } else { width };
+        Pitched { at, pitch: side.pitch, width, height: side.height }
+    };
+    let array = |side: &Side3D| if is_array(side) { side.array } else { 0 };
+    let kind = match (from.kind, to.kind) {
+        (UNIFIED, _) | (_, UNIFIED) => 4,
+        (HOST, HOST) => 0,
+        (HOST, _) => 1,
+        (_, HOST) => 2,
+        _ => 3,
+    };
+    Ok(Parameters3D {
+        from_array: array(&from),
+        from: at(&from),
+        from_pointer: pointer(&from),
+        to_array: array(&to),
+        to: at(&to),
+        to_pointer: pointer(&to),
+        extent: Extent { width: width / bytes, height, depth },
+        kind,
+    })
+}
+
 /// The driver's form of a copy of contiguous bytes.
 pub(crate) fn line(to: Handle, from: Handle, bytes: usize, kind: c_int) -> Result<Copy3D, Status> {
     let (from_kind, to_kind) = sides(kind)?;
@@ -340,51 +262,6 @@ fn copy3(parameters: Parameters3D, stream: Option<Handle>) -> Answer {
         None => (driver.cuMemcpy3D_v2)(&copy),
         Some(stream) => (driver.cuMemcpy3DAsync_v2)(&copy, stream),
     })
-}
-
-/// Converts a resource to the driver's form. An array is one word in both; the format of linear memory
-/// becomes the driver's.
-fn resource(from: RuntimeResource) -> Result<Resource, Status> {
-    let mut to = Resource { kind: from.kind, ..Resource::default() };
-    to.fields[0] = from.fields[0];
-    // The format of linear and pitched memory takes two and a half words.
-    let low = |word: u64| word as u32 as c_int;
-    let high = |word: u64| (word >> 32) as c_int;
-    let channels = Channels {
-        bits: [low(from.fields[1]), high(from.fields[1]), low(from.fields[2]), high(from.fields[2])],
-        kind: low(from.fields[3]),
-    };
-    match from.kind {
-        0 | 1 => {}
-        2 | 3 => {
-            let (format, count) = channels.format()?;
-            to.fields[1] = u64::from(format) | u64::from(count) << 32;
-            // The size in bytes, or width, height and pitch.
-            to.fields[2..5].copy_from_slice(&from.fields[4..7]);
-        }
-        _ => return Err(Status::INVALID_VALUE),
-    }
-    Ok(to)
-}
-
-/// Converts a texture description to the driver's form. `CU_TRSF_READ_AS_INTEGER` is 1, normalized
-/// coordinates 2, sRGB 0x10, disabled trilinear optimization 0x20, seamless cube maps 0x40.
-fn sampling(from: RuntimeSampling) -> Sampling {
-    let flag = |set: bool, flag: c_uint| if set { flag } else { 0 };
-    Sampling {
-        address: from.address,
-        filter: from.filter,
-        flags: flag(from.read == 0, 1)
-            | flag(from.normalized != 0, 2)
-            | flag(from.srgb != 0, 0x10)
-            | flag(from.no_trilinear != 0, 0x20)
-            | flag(from.seamless != 0, 0x40),
-        anisotropy: from.anisotropy,
-        mipmap_filter: from.mipmap_filter,
-        mipmap: from.mipmap,
-        border: from.border,
-        reserved: [0; 12],
-    }
 }
 
 runtime! {
@@ -502,27 +379,6 @@ runtime! {
         copy3(parameters.get()?.on_devices()?, in_stream(default, stream))
     }
 
-    /// Creates a texture object.
-    fn cudaCreateTextureObject(
-        object: Handle, from: In<RuntimeResource>, how: In<RuntimeSampling>, view: Handle,
-    ) {
-        let driver = context()?;
-        let (resource, sampling) = (resource(from.get()?)?, sampling(how.get()?));
-        of_driver((driver.cuTexObjectCreate)(object, &resource, &sampling, view))
-    }
-
-    /// Destroys a texture object.
-    fn cudaDestroyTextureObject(object: u64) => cuTexObjectDestroy;
-
-    /// Creates a surface object.
-    fn cudaCreateSurfaceObject(object: Handle, from: In<RuntimeResource>) {
-        let driver = context()?;
-        let resource = resource(from.get()?)?;
-        of_driver((driver.cuSurfObjectCreate)(object, &resource))
-    }
-
-    /// Destroys a surface object.
-    fn cudaDestroySurfaceObject(object: u64) => cuSurfObjectDestroy;
 }
 
 /// The offset of an element of an array if its rows were contiguous. `x` counts bytes.
@@ -682,10 +538,6 @@ mod tests {
         assert_eq!(size_of::<Description>(), 40);
         assert_eq!(size_of::<Copy2D>(), 128);
         assert_eq!(size_of::<Copy3D>(), 200);
-        assert_eq!(size_of::<Resource>(), 144);
-        assert_eq!(size_of::<Sampling>(), 104);
-        assert_eq!(size_of::<RuntimeResource>(), 64);
-        assert_eq!(size_of::<RuntimeSampling>(), 72);
         assert_eq!(size_of::<Parameters3D>(), 160);
         assert_eq!(in_stream(DefaultStream::PerThread, Handle(0)), Some(Handle(2)));
     }

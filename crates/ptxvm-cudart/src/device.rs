@@ -164,6 +164,22 @@ runtime! {
     /// The preferred cache.
     fn cudaDeviceSetCacheConfig(config: c_int) => cuCtxSetCacheConfig;
 
+    /// The preferred split of L1 and shared memory, which has no effect.
+    fn cudaThreadGetCacheConfig(config: Handle) => cuCtxGetCacheConfig;
+
+    /// Sets the preferred split of L1 and shared memory, which has no effect.
+    fn cudaThreadSetCacheConfig(config: c_int) => cuCtxSetCacheConfig;
+
+    /// Converts a number for devices without double precision, which this is not: it stays as it is.
+    fn cudaSetDoubleForDevice(_number: Handle) {
+        Ok(())
+    }
+
+    /// Converts a number of devices without double precision, which this is not: it stays as it is.
+    fn cudaSetDoubleForHost(_number: Handle) {
+        Ok(())
+    }
+
     /// The width of banks of shared memory, which the machine does not have: the default.
     fn cudaDeviceGetSharedMemConfig(config: Out<c_int>) {
         config.set(0)

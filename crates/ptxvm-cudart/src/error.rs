@@ -23,9 +23,11 @@ impl Status {
     pub(crate) const INITIALIZATION_ERROR: Self = Self(3);
     pub(crate) const INVALID_CONFIGURATION: Self = Self(9);
     pub(crate) const INVALID_SYMBOL: Self = Self(13);
+    pub(crate) const INVALID_TEXTURE: Self = Self(18);
     pub(crate) const INVALID_MEMCPY_DIRECTION: Self = Self(21);
     pub(crate) const INSUFFICIENT_DRIVER: Self = Self(35);
     pub(crate) const MISSING_CONFIGURATION: Self = Self(52);
+    pub(crate) const INVALID_SURFACE: Self = Self(37);
     pub(crate) const INVALID_DEVICE_FUNCTION: Self = Self(98);
     pub(crate) const INVALID_DEVICE: Self = Self(101);
     pub(crate) const INVALID_RESOURCE_HANDLE: Self = Self(400);

@@ -3,41 +3,19 @@
 //! Invariant: handles are the driver's. The function of a kernel node is the host stub that the program
 //! launches, if the kernel has one.
 //!
-//! What it does not do: nodes for external semaphores, `cudaGraphAddNode`, and functions that query or change
-//! nodes of any type.
+//! What it does not do: nodes for external semaphores.
 
 use crate::array::{Parameters3D, driver_copy, line};
 use crate::device::context;
 use crate::driver::Driver;
 use crate::entry::{DefaultStream, runtime};
 use crate::error::{Status, of_driver};
-use crate::ffi::{Dim3, Handle, In, Out};
+use crate::ffi::{Handle, In, Out};
 use crate::registry::{function, stub};
-use crate::symbol::part;
+use crate::structures::Kernel;
 use std::ffi::{c_int, c_uint};
 
-/// `cudaKernelNodeParams`, and the driver's first form of it.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub(crate) struct Kernel {
-    function: Handle,
-    grid: Dim3,
-    block: Dim3,
-    shared: c_uint,
-    params: Handle,
-    extra: Handle,
-}
-
 impl Kernel {
-    const NONE: Self = Self {
-        function: Handle(0),
-        grid: Dim3 { x: 0, y: 0, z: 0 },
-        block: Dim3 { x: 0, y: 0, z: 0 },
-        shared: 0,
-        params: Handle(0),
-        extra: Handle(0),
-    };
-
     /// The same parameters with the driver's function.
     fn to_driver(params: In<Self>) -> Result<Self, Status> {
         let params = params.get()?;
@@ -47,7 +25,7 @@ impl Kernel {
 
 /// Whether the program is built for CUDA 13, in which some functions have other parameters. Such programs
 /// need a driver of version 13.
-fn is_13(driver: &Driver) -> Result<bool, Status> {
+pub(crate) fn is_13(driver: &Driver) -> Result<bool, Status> {
     let mut version = 0;
     of_driver((driver.cuDriverGetVersion)(&mut version))?;
     Ok(version >= 13000)
@@ -445,25 +423,5 @@ runtime! {
         let driver = context()?;
         let copy = line(to, from, bytes, kind)?;
         of_driver((driver.cuGraphExecMemcpyNodeSetParams)(executable, node, &copy, Handle(0)))
-    }
-
-    /// Adds a memcpy node that writes to a variable.
-    fn cudaGraphAddMemcpyNodeToSymbol(
-        node: Handle, graph: Handle, after: Handle, count: usize, symbol: Handle, from: Handle, bytes: usize,
-        offset: usize, kind: c_int,
-    ) {
-        let driver = context()?;
-        let copy = line(part(symbol, bytes, offset)?, from, bytes, kind)?;
-        of_driver((driver.cuGraphAddMemcpyNode)(node, graph, after, count, &copy, Handle(0)))
-    }
-
-    /// Adds a memcpy node that reads from a variable.
-    fn cudaGraphAddMemcpyNodeFromSymbol(
-        node: Handle, graph: Handle, after: Handle, count: usize, to: Handle, symbol: Handle, bytes: usize,
-        offset: usize, kind: c_int,
-    ) {
-        let driver = context()?;
-        let copy = line(to, part(symbol, bytes, offset)?, bytes, kind)?;
-        of_driver((driver.cuGraphAddMemcpyNode)(node, graph, after, count, &copy, Handle(0)))
     }
 }

@@ -4,12 +4,8 @@
 
 use crate::entry::runtime;
 use crate::ffi::Handle;
+use crate::structures::Name;
 use std::ffi::c_uint;
-
-/// `cudaIpcMemHandle_t`, `cudaIpcEventHandle_t`
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub(crate) struct Name([u8; 64]);
 
 runtime! {
     /// A handle by which another process opens an allocation.

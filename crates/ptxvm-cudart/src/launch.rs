@@ -8,6 +8,7 @@ use crate::entry::{DefaultStream, runtime};
 use crate::error::{Answer, Status, of_driver};
 use crate::ffi::{Dim3, Handle, In, Out, Text};
 use crate::registry::{self, function};
+use crate::structures::DriverConfig;
 use std::cell::Cell;
 use std::ffi::{c_int, c_uint};
 
@@ -56,18 +57,13 @@ struct LaunchConfig {
     count: c_uint,
 }
 
-/// `cudaLaunchAttribute`
-#[derive(Clone, Copy)]
-#[repr(C, align(8))]
-struct Attribute {
-    id: c_int,
-    padding: c_int,
-    value: [c_uint; 16],
+impl LaunchConfig {
+    fn to_driver(self, default: DefaultStream) -> Result<DriverConfig, Status> {
+        let LaunchConfig { grid, block, shared, stream, attributes, count } = self;
+        let shared = c_uint::try_from(shared).map_err(|_| Status::INVALID_VALUE)?;
+        Ok(DriverConfig { grid, block, shared, stream: default.or(stream), attributes, count })
+    }
 }
-
-const COOPERATIVE: c_int = 2;
-/// Most attributes of a launch. Chosen: more than the public header has.
-const ATTRIBUTES_MAX: c_uint = 64;
 
 fn launch(kernel: Handle, with: Configuration, args: Handle, cooperative: bool) -> Answer {
     let driver = context()?;
@@ -79,6 +75,11 @@ fn launch(kernel: Handle, with: Configuration, args: Handle, cooperative: bool) 
     } else {
         (driver.cuLaunchKernel)(function, g.x, g.y, g.z, b.x, b.y, b.z, shared, stream, args, Handle(0))
     };
+    of_launch(status, g, b)
+}
+
+/// The answer for the driver's status of a launch. The runtime has an error of its own for wrong sizes.
+fn of_launch(status: c_int, g: Dim3, b: Dim3) -> Answer {
     let empty = [g.x, g.y, g.z, b.x, b.y, b.z].contains(&0);
     let threads = u64::from(b.x).saturating_mul(b.y.into()).saturating_mul(b.z.into());
     if status == Status::INVALID_VALUE.0 && (empty || threads > 1024) {
@@ -88,19 +89,10 @@ fn launch(kernel: Handle, with: Configuration, args: Handle, cooperative: bool) 
 }
 
 fn launch_ex(default: DefaultStream, config: In<LaunchConfig>, kernel: Handle, args: Handle) -> Answer {
-    let config = config.get()?;
-    let mut cooperative = false;
-    if config.count > ATTRIBUTES_MAX {
-        return Err(Status::INVALID_VALUE);
-    }
-    for index in 0..config.count as usize {
-        let address = config.attributes.checked_add(index * size_of::<Attribute>());
-        let attribute = In::<Attribute>::at(address.ok_or(Status::INVALID_VALUE)?).get()?;
-        cooperative |= attribute.id == COOPERATIVE && attribute.value[0] != 0;
-    }
-    let stream = default.or(config.stream);
-    let with = Configuration { grid: config.grid, block: config.block, shared: config.shared, stream };
-    launch(kernel, with, args, cooperative)
+    let driver = context()?;
+    let config = config.get()?.to_driver(default)?;
+    let status = (driver.cuLaunchKernelEx)(&config, function(kernel)?, args, Handle(0));
+    of_launch(status, config.grid, config.block)
 }
 
 /// Pushes the configuration of the next launch.
@@ -165,6 +157,14 @@ runtime! {
     fn cudaLaunchHostFunc | cudaLaunchHostFunc_ptsz as default (stream: Handle, function: Handle, data: Handle) {
         let driver = context()?;
         of_driver((driver.cuLaunchHostFunc)(default.or(stream), function, data))
+    }
+
+    /// Calls a host function in a stream. The mode of synchronization has no effect.
+    fn cudaLaunchHostFunc_v2 | cudaLaunchHostFunc_v2_ptsz as default (
+        stream: Handle, function: Handle, data: Handle, mode: c_uint,
+    ) {
+        let driver = context()?;
+        of_driver((driver.cuLaunchHostFunc_v2)(default.or(stream), function, data, mode))
     }
 
     /// The handle of a kernel.
@@ -239,6 +239,20 @@ runtime! {
         let driver = context()?;
         let function = function(stub)?;
         of_driver((driver.cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags)(blocks, function, threads, shared, flags))
+    }
+
+    /// The number of a kernel's clusters that are resident on the device.
+    fn cudaOccupancyMaxActiveClusters(count: Handle, stub: Handle, config: In<LaunchConfig>) {
+        let driver = context()?;
+        let config = config.get()?.to_driver(DefaultStream::Legacy)?;
+        of_driver((driver.cuOccupancyMaxActiveClusters)(count, function(stub)?, &config))
+    }
+
+    /// The most CTAs of a kernel's clusters.
+    fn cudaOccupancyMaxPotentialClusterSize(size: Handle, stub: Handle, config: In<LaunchConfig>) {
+        let driver = context()?;
+        let config = config.get()?.to_driver(DefaultStream::Legacy)?;
+        of_driver((driver.cuOccupancyMaxPotentialClusterSize)(size, function(stub)?, &config))
     }
 
     /// The most dynamic shared memory with which `blocks` CTAs fit on a multiprocessor.

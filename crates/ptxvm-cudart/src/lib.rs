@@ -20,6 +20,7 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod array;
+mod copy_batch;
 mod device;
 mod driver;
 mod entry;
@@ -32,9 +33,13 @@ mod launch;
 mod library;
 mod memory;
 mod mipmap;
+mod node;
 mod pool;
 mod properties;
+mod reference;
 mod refused;
 mod registry;
 mod stream;
+mod structures;
 mod symbol;
+mod texture;

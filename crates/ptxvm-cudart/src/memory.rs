@@ -310,6 +310,14 @@ runtime! {
         known(pointer)
     }
 
+    /// An attribute of managed memory. The numbers are the driver's.
+    fn cudaMemRangeGetAttribute(data: Handle, bytes: usize, attribute: c_int, pointer: Handle, count: usize) => cuMemRangeGetAttribute;
+
+    /// Attributes of managed memory.
+    fn cudaMemRangeGetAttributes(
+        data: Handle, bytes: Handle, attributes: Handle, number: usize, pointer: Handle, count: usize,
+    ) => cuMemRangeGetAttributes;
+
     /// Accepts a stream for managed memory. It has no effect: all streams may use the memory.
     fn cudaStreamAttachMemAsync | cudaStreamAttachMemAsync_ptsz as _default (_stream: Handle, pointer: Handle) {
         known(pointer)

@@ -2,12 +2,13 @@
 //!
 //! Invariant: handles are the driver's. The array of a level is valid as long as the mipmapped array.
 
-use crate::array::{Channels, Description};
+use crate::array::Channels;
 use crate::device::context;
 use crate::entry::runtime;
 use crate::error::of_driver;
 use crate::ffi::{Handle, In};
 use crate::memory::Extent;
+use crate::structures::Description;
 use std::ffi::c_uint;
 
 runtime! {

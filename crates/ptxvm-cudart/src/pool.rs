@@ -6,7 +6,7 @@ use crate::device::context;
 use crate::entry::runtime;
 use crate::error::of_driver;
 use crate::ffi::Handle;
-use std::ffi::c_int;
+use std::ffi::{c_int, c_uint};
 
 runtime! {
     /// Allocates memory in a stream's order.
@@ -61,6 +61,24 @@ runtime! {
 
     /// The current pool of a location.
     fn cudaMemGetMemPool(pool: Handle, location: Handle, kind: c_int) => cuMemGetMemPool;
+
+    /// A handle of a pool, for another process.
+    fn cudaMemPoolExportToShareableHandle(shared: Handle, pool: Handle, kind: c_int, flags: c_uint) {
+        let driver = context()?;
+        of_driver((driver.cuMemPoolExportToShareableHandle)(shared, pool, kind, flags.into()))
+    }
+
+    /// The pool of a handle of another process.
+    fn cudaMemPoolImportFromShareableHandle(pool: Handle, shared: Handle, kind: c_int, flags: c_uint) {
+        let driver = context()?;
+        of_driver((driver.cuMemPoolImportFromShareableHandle)(pool, shared, kind, flags.into()))
+    }
+
+    /// Data by which another process imports an allocation of a pool.
+    fn cudaMemPoolExportPointer(shared: Handle, pointer: Handle) => cuMemPoolExportPointer;
+
+    /// Imports an allocation of a pool.
+    fn cudaMemPoolImportPointer(pointer: Handle, pool: Handle, shared: Handle) => cuMemPoolImportPointer;
 
     /// Releases unused memory of a pool.
     fn cudaMemPoolTrimTo(pool: Handle, keep: usize) => cuMemPoolTrimTo;

@@ -80,34 +80,14 @@ refused! {
     cudaGLUnmapBufferObject
     cudaGLUnmapBufferObjectAsync
     cudaGLUnregisterBufferObject
-    cudaGetSurfaceObjectResourceDesc
-    cudaGetTextureObjectResourceDesc
-    cudaGetTextureObjectResourceViewDesc
-    cudaGetTextureObjectTextureDesc
     cudaGraphAddExternalSemaphoresSignalNode
     cudaGraphAddExternalSemaphoresWaitNode
-    cudaGraphAddNode
-    cudaGraphAddNode_v2
-    cudaGraphConditionalHandleCreate_v2
     cudaGraphExecExternalSemaphoresSignalNodeSetParams
     cudaGraphExecExternalSemaphoresWaitNodeSetParams
-    cudaGraphExecGetId
-    cudaGraphExecMemcpyNodeSetParamsFromSymbol
-    cudaGraphExecMemcpyNodeSetParamsToSymbol
-    cudaGraphExecNodeSetParams
     cudaGraphExternalSemaphoresSignalNodeGetParams
     cudaGraphExternalSemaphoresSignalNodeSetParams
     cudaGraphExternalSemaphoresWaitNodeGetParams
     cudaGraphExternalSemaphoresWaitNodeSetParams
-    cudaGraphGetId
-    cudaGraphMemcpyNodeGetParams
-    cudaGraphMemcpyNodeSetParamsFromSymbol
-    cudaGraphMemcpyNodeSetParamsToSymbol
-    cudaGraphNodeGetContainingGraph
-    cudaGraphNodeGetLocalId
-    cudaGraphNodeGetParams
-    cudaGraphNodeGetToolsId
-    cudaGraphNodeSetParams
     cudaGraphicsEGLRegisterImage
     cudaGraphicsGLRegisterBuffer
     cudaGraphicsGLRegisterImage
@@ -125,41 +105,19 @@ refused! {
     cudaImportExternalMemory
     cudaImportExternalSemaphore
     cudaLaunchCooperativeKernelMultiDevice
-    cudaLaunchHostFunc_v2
-    cudaLaunchHostFunc_v2_ptsz
     cudaLogsCurrent
     cudaLogsDumpToFile
     cudaLogsDumpToMemory
     cudaLogsRegisterCallback
     cudaLogsUnregisterCallback
-    cudaMemDiscardAndPrefetchBatchAsync
-    cudaMemDiscardAndPrefetchBatchAsync_ptsz
-    cudaMemDiscardBatchAsync
-    cudaMemDiscardBatchAsync_ptsz
     cudaMemGetLocationInfo
-    cudaMemPoolExportPointer
-    cudaMemPoolExportToShareableHandle
-    cudaMemPoolImportFromShareableHandle
-    cudaMemPoolImportPointer
-    cudaMemPrefetchBatchAsync
-    cudaMemPrefetchBatchAsync_ptsz
-    cudaMemRangeGetAttribute
-    cudaMemRangeGetAttributes
     cudaMemSetMemPool
     cudaMemcpy3DBatchAsync
     cudaMemcpy3DBatchAsync_ptsz
     cudaMemcpy3DWithAttributesAsync
     cudaMemcpy3DWithAttributesAsync_ptsz
-    cudaMemcpyBatchAsync
-    cudaMemcpyBatchAsync_ptsz
-    cudaMemcpyWithAttributesAsync
-    cudaMemcpyWithAttributesAsync_ptsz
     cudaMipmappedArrayGetMemoryRequirements
     cudaMipmappedArrayGetSparseProperties
-    cudaOccupancyMaxActiveClusters
-    cudaOccupancyMaxPotentialClusterSize
-    cudaSetDoubleForDevice
-    cudaSetDoubleForHost
     cudaSignalExternalSemaphoresAsync
     cudaSignalExternalSemaphoresAsync_ptsz
     cudaSignalExternalSemaphoresAsync_v2
@@ -171,8 +129,6 @@ refused! {
     cudaSubgridCreate
     cudaSubgridWorkerGridCreate
     cudaSubgridWorksetCreate
-    cudaThreadGetCacheConfig
-    cudaThreadSetCacheConfig
     cudaVDPAUGetDevice
     cudaVDPAUSetVDPAUDevice
     cudaWaitExternalSemaphoresAsync

@@ -9,7 +9,7 @@ use crate::driver::Driver;
 use crate::error::{Status, of_driver};
 use crate::ffi::{Handle, Out, Text};
 use std::collections::{BTreeMap, HashMap};
-use std::ffi::{CString, c_int, c_uint};
+use std::ffi::{CString, c_char, c_int, c_uint};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A registered container.
@@ -27,6 +27,15 @@ struct Member {
     name: CString,
 }
 
+/// What a texture of integers reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reads {
+    /// Integers.
+    Elements,
+    /// Floating-point numbers up to 1.
+    Fractions,
+}
+
 /// All registrations.
 #[derive(Default)]
 struct Registry {
@@ -34,6 +43,9 @@ struct Registry {
     next: usize,
     kernels: HashMap<usize, Member>,
     variables: HashMap<usize, Member>,
+    /// Texture references, with what a texture reads.
+    textures: HashMap<usize, (Member, Reads)>,
+    surfaces: HashMap<usize, Member>,
     /// Managed variables, with the host pointers that receive their addresses.
     managed: Vec<(Pointer, Member)>,
     /// By host stub and device.
@@ -143,6 +155,39 @@ pub(crate) fn variable(shadow: Handle) -> Result<(usize, usize), Status> {
     })
 }
 
+/// The driver's reference for a member, which `get` searches in its module.
+fn reference(
+    get: impl FnOnce(&Driver) -> extern "C" fn(*mut usize, Handle, *const c_char) -> c_int,
+    member: &Member,
+    missing: Status,
+) -> Result<Handle, Status> {
+    let driver = context()?;
+    let device = current(driver)?;
+    with(|registry| {
+        let module = registry.module(driver, member.container, device)?;
+        let mut found = 0;
+        match get(driver)(&mut found, module, member.name.as_ptr()) {
+            0 => Ok(Handle(found)),
+            status if status == Status::NOT_FOUND.0 => Err(missing),
+            status => Err(Status(status)),
+        }
+    })
+}
+
+/// The driver's texture reference for a reference of the program, and what the texture reads.
+pub(crate) fn texture(of: Handle) -> Result<(Handle, Reads), Status> {
+    let found = with(|registry| registry.textures.get(&of.0).cloned());
+    let (member, reads) = found.ok_or(Status::INVALID_TEXTURE)?;
+    Ok((reference(|driver| driver.cuModuleGetTexRef, &member, Status::INVALID_TEXTURE)?, reads))
+}
+
+/// The driver's surface reference for a reference of the program.
+pub(crate) fn surface(of: Handle) -> Result<Handle, Status> {
+    let found = with(|registry| registry.surfaces.get(&of.0).cloned());
+    let member = found.ok_or(Status::INVALID_SURFACE)?;
+    reference(|driver| driver.cuModuleGetSurfRef, &member, Status::INVALID_SURFACE)
+}
+
 /// Forgets the modules on a device whose context was destroyed.
 pub(crate) fn unload(device: c_int) {
     with(|registry| {
@@ -174,8 +219,8 @@ extern "C" fn __cudaRegisterFatBinaryEnd(_container: Handle) {
 
 /// Gives managed variables their addresses. Returns whether there were any.
 #[unsafe(no_mangle)]
-extern "C" fn __cudaInitModule(_container: Handle) -> std::ffi::c_char {
-    std::ffi::c_char::from(place_managed().is_ok())
+extern "C" fn __cudaInitModule(_container: Handle) -> c_char {
+    c_char::from(place_managed().is_ok())
 }
 
 /// Stores the addresses of managed variables in the host pointers that lack them.
@@ -209,6 +254,8 @@ extern "C" fn __cudaUnregisterFatBinary(container: Handle) {
             registry.functions.retain(|(stub, _), _| *stub != kernel);
         }
         registry.variables.retain(|_, member| member.container != container.0);
+        registry.textures.retain(|_, (member, _)| member.container != container.0);
+        registry.surfaces.retain(|_, member| member.container != container.0);
     });
 }
 
@@ -266,6 +313,39 @@ extern "C" fn __cudaRegisterManagedVar(
             registry.variables.insert(pointer.0, member.clone());
             registry.managed.push((Pointer(pointer.0), member));
         });
+    }
+}
+
+/// Registers a texture reference. `fractions` is not 0 if the texture reads integers as fractions.
+#[unsafe(no_mangle)]
+extern "C" fn __cudaRegisterTexture(
+    container: Handle,
+    reference: Handle,
+    _address: Handle,
+    name: Text,
+    _dimensions: c_int,
+    fractions: c_int,
+    _external: c_int,
+) {
+    if let Ok(name) = name.get() {
+        let reads = if fractions != 0 { Reads::Fractions } else { Reads::Elements };
+        let member = Member { container: container.0, name };
+        with(|registry| registry.textures.insert(reference.0, (member, reads)));
+    }
+}
+
+/// Registers a surface reference.
+#[unsafe(no_mangle)]
+extern "C" fn __cudaRegisterSurface(
+    container: Handle,
+    reference: Handle,
+    _address: Handle,
+    name: Text,
+    _dimensions: c_int,
+    _external: c_int,
+) {
+    if let Ok(name) = name.get() {
+        with(|registry| registry.surfaces.insert(reference.0, Member { container: container.0, name }));
     }
 }
 

@@ -20,7 +20,7 @@ const CIRCULAR: &[(&str, usize)] = &[
     ("crates/ptx-jit", 2),
     ("crates/ptxvm-cli", 2),
     ("crates/ptxvm-cuda", 32),
-    ("crates/ptxvm-cudart", 11),
+    ("crates/ptxvm-cudart", 9),
     ("crates/ptxvm-cublas", 6),
     ("crates/ptxvm-nvrtc", 3),
     ("python", 2),
