@@ -226,7 +226,7 @@ impl Image {
         match self {
             Image::Text(text) => Ok(vec![Text { name: String::new(), text: text.clone() }]),
             Image::Elf => Err(machine_code(sm)),
-            Image::Containers(parts) => parts.iter().map(|part| best(part, sm)).collect(),
+            Image::Containers(parts) => all_best(parts, sm),
         }
     }
 }
@@ -245,6 +245,36 @@ fn leave_out_linked(parts: &mut Vec<Vec<u8>>) {
     } else if !members.iter().any(has_text) {
         parts.truncate(1);
     }
+}
+
+/// The best text of each container. Containers with PTX for later devices only are left out if others remain:
+/// nvcc links its library for launches by kernels into every program, with PTX for its latest device. If the
+/// program needs what is left out, the linker names the missing symbols.
+fn all_best(parts: &[Vec<u8>], sm: u32) -> Result<Vec<Text>, Refusal> {
+    let (mut texts, mut later) = (Vec::new(), None);
+    for part in parts {
+        match best(part, sm) {
+            Ok(text) => texts.push(text),
+            Err(Refusal::NoBinary(why)) if parts.len() > 1 && is_for_later(part, sm) => later = Some(why),
+            Err(refusal) => return Err(refusal),
+        }
+    }
+    match later {
+        Some(why) if texts.is_empty() => Err(Refusal::NoBinary(why)),
+        Some(_) => {
+            log::refused("a part of a linked program with PTX for later devices only");
+            Ok(texts)
+        }
+        None => Ok(texts),
+    }
+}
+
+/// Whether a container has PTX, but only for later devices.
+fn is_for_later(container: &[u8], sm: u32) -> bool {
+    container::entries(container).is_ok_and(|entries| {
+        let mut texts = entries.iter().filter(|entry| entry.kind == Kind::Ptx).peekable();
+        texts.peek().is_some() && texts.all(|entry| entry.sm > sm)
+    })
 }
 
 /// The text of the entry for the latest architecture that the device can run.

@@ -175,6 +175,11 @@ fn what_a_device_linker_linked_is_taken_once() {
     // If a part of the program is machine code only, the program as PTX is incomplete.
     assert_eq!(texts(&code, &[&a, &code]), None);
     assert_eq!(texts(&code, &[&code]), None);
+    // nvcc's library for launches by kernels has machine code, and PTX for the latest device only.
+    let later = [&code[..], &container::write("library", 121, "// library")[16..]].concat();
+    let later = [&code[..8], &(later.len() as u64 - 16).to_le_bytes(), &later[16..]].concat();
+    assert_eq!(texts(&code, &[&a, &b, &later]).as_deref(), Some("// a // b"));
+    assert_eq!(texts(&code, &[&later]), None);
 }
 
 #[test]
