@@ -14,6 +14,7 @@
 mod clients;
 mod findings;
 pub(crate) mod folder;
+mod relocatable;
 mod shim;
 pub(crate) mod tools;
 

@@ -271,6 +271,43 @@ fn the_packer_makes_a_container_of_all_inputs() {
     assert_eq!(read, [(75, "// a".to_owned()), (80, "// b".to_owned())]);
 }
 
+#[test]
+fn the_device_linker_links_objects() {
+    let libraries = Libraries::new("nvlink");
+    let file = |name: &str| libraries.0.join(name).display().to_string();
+    let head = ".version 7.0\n.target sm_75\n.address_size 64\n";
+    let parts = [
+        ("a", ".extern .func f();\n.visible .entry k() { call f; ret; }\n"),
+        ("b", ".visible .func f() { ret; }\n"),
+        ("c", ".visible .func f() { ret; }\n"),
+    ];
+    for (name, text) in parts {
+        std::fs::write(file(name), format!("{head}{text}")).expect("written");
+        let script = format!("ptxas -m64 -O3 --gpu-name sm_75 -c --output-file {0}.o {0}", file(name));
+        assert_eq!(libraries.shell(&script).status.code(), Some(0));
+        let object = std::fs::read(file(name) + ".o").expect("written");
+        // A relocatable ELF file of 64 bits, which compilers examine.
+        assert_eq!((&object[..6], object[16]), (&b"\x7fELF\x02\x01"[..], 1));
+    }
+    let link = |parts: &[&str]| {
+        let objects: Vec<_> = parts.iter().map(|name| file(name) + ".o").collect();
+        let script = format!("nvlink -arch sm_75 -L/nowhere -o {} {}", file("linked"), objects.join(" "));
+        libraries.shell(&script)
+    };
+    assert_eq!(link(&["a", "b"]).status.code(), Some(0));
+    let script = format!("fatbinary --create {} --image=profile=sm_75,file={}", file("out"), file("linked"));
+    assert_eq!(libraries.shell(&script).status.code(), Some(0));
+    let container = std::fs::read(file("out")).expect("written");
+    let entries = ptxvm::container::entries(&container).expect("a container");
+    let bundle = ptxvm::container::Bundle::read(&entries[0].text().expect("a text")).expect("linked texts");
+    let texts: Vec<_> = bundle.texts.iter().map(|(_, text)| text.strip_prefix(head)).collect();
+    assert_eq!(texts, [Some(parts[0].1), Some(parts[1].1)]);
+    // Two definitions of a function are an error.
+    let twice = link(&["a", "b", "c"]);
+    assert_eq!(twice.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&twice.stderr).contains("`f`"), "{twice:?}");
+}
+
 /// What a process of a program writes when it has found something.
 fn journal_line(process: &str, told: u32, count: u32, name: &str) -> String {
     let (before, behind) = (r#"{\"kind\":\"race\",\"count\":"#, format!(r#",\"message\":\"{name}\"}}"#));

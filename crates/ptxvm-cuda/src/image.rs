@@ -14,7 +14,7 @@ use crate::driver::driver;
 use crate::ffi::{HostBytes, Pointer};
 use crate::log;
 use crate::status::Status;
-use ptxvm::container::{self, Entry, Kind, Malformed, PART_HEADER, PART_MAGIC};
+use ptxvm::container::{self, Bundle, Entry, Kind, Malformed, PART_HEADER, PART_MAGIC};
 
 /// First bytes of an ELF file.
 const ELF_MAGIC: u32 = u32::from_le_bytes(*b"\x7fELF");
@@ -110,9 +110,12 @@ pub(crate) fn texts_of_bytes(bytes: &[u8], sm: u32) -> Result<Vec<(String, Strin
 }
 
 fn named(texts: Result<Vec<Text>, Refusal>) -> Result<Vec<(String, String)>, Status> {
-    let named =
-        |text: Text| (if text.name.is_empty() { "<module>".to_owned() } else { text.name }, text.text);
-    Ok(texts.map_err(Refusal::said)?.into_iter().map(named).collect())
+    let named = |Text { name, text }: Text| match Bundle::read(&text) {
+        // The result of the stand-in for the device linker, in a container.
+        Some(bundle) => bundle.texts,
+        None => vec![(if name.is_empty() { "<module>".to_owned() } else { name }, text)],
+    };
+    Ok(texts.map_err(Refusal::said)?.into_iter().flat_map(named).collect())
 }
 
 /// The bytes of a file with device code. It must be a regular file of at most 4 GiB.

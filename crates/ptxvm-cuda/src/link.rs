@@ -1,7 +1,7 @@
 //! The linker: several texts become one image.
 //!
-//! The result of `cuLinkComplete` is a text: the inputs one after another, each after a line with its length.
-//! Programs may therefore copy or store the image, and load it after the link is destroyed.
+//! The result of `cuLinkComplete` is a text ([`Bundle`]). Programs may therefore copy or store the image, and
+//! load it after the link is destroyed.
 //!
 //! Invariant: an image is returned only if its texts link.
 
@@ -15,14 +15,9 @@ use crate::jit_options::JitOptions;
 use crate::log;
 use crate::module::load_texts;
 use crate::status::{Answer, Status};
+use ptxvm::container::Bundle;
 use std::ffi::{CString, c_int, c_uint};
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// The prefix of the lines between texts.
-const MARK: &str = "// ptxvm linked image ";
-
-/// The first line of an image with a limit of registers per thread.
-const LIMIT: &str = "// ptxvm linked for registers ";
 
 /// The first bytes of archives of objects.
 pub(crate) const ARCHIVE: &[u8] = b"!<arch>\n";
@@ -37,66 +32,21 @@ pub(crate) struct Link {
     image: Mutex<Option<CString>>,
 }
 
-/// The contents of an image.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Linked {
-    /// The texts with their names.
-    pub(crate) texts: Vec<(String, String)>,
-    /// The limit of registers per thread, if the link had one.
-    pub(crate) registers: Option<u32>,
-}
-
-impl Linked {
-    /// The texts. The image's limit of registers is added to the options.
-    pub(crate) fn texts_with(self, options: &mut JitOptions) -> Vec<(String, String)> {
-        options.limit_registers(self.registers);
-        self.texts
-    }
-}
-
-/// Makes one image of texts.
-pub(crate) fn bundle(texts: &[(String, String)], registers: Option<u32>) -> String {
-    let limit = registers.map(|most| format!("{LIMIT}{most}\n"));
-    let one = |(name, text): &(String, String)| {
-        format!("{MARK}{} {}\n{text}\n", text.len(), name.replace('\n', " "))
-    };
-    limit.into_iter().chain(texts.iter().map(one)).collect()
-}
-
 /// The contents of an image in bytes of known length.
-pub(crate) fn linked_bytes(bytes: &[u8]) -> Option<Linked> {
-    if !(bytes.starts_with(MARK.as_bytes()) || bytes.starts_with(LIMIT.as_bytes())) {
+pub(crate) fn linked_bytes(bytes: &[u8]) -> Option<Bundle> {
+    if !Bundle::PREFIXES.iter().any(|prefix| bytes.starts_with(prefix.as_bytes())) {
         return None;
     }
     let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
-    unbundle(std::str::from_utf8(&bytes[..end]).ok()?)
+    Bundle::read(std::str::from_utf8(&bytes[..end]).ok()?)
 }
 
 /// The contents of an image from `cuLinkComplete`, which programs may have copied.
-pub(crate) fn linked(image: Pointer) -> Option<Linked> {
-    if !(image.begins_with(MARK.as_bytes()) || image.begins_with(LIMIT.as_bytes())) {
+pub(crate) fn linked(image: Pointer) -> Option<Bundle> {
+    if !Bundle::PREFIXES.iter().any(|prefix| image.begins_with(prefix.as_bytes())) {
         return None;
     }
-    unbundle(&image.text().get().ok()?)
-}
-
-fn unbundle(whole: &str) -> Option<Linked> {
-    let mut rest = whole;
-    let mut registers = None;
-    if let Some(after) = rest.strip_prefix(LIMIT) {
-        let (most, body) = after.split_once('\n')?;
-        registers = Some(most.parse().ok()?);
-        rest = body;
-    }
-    let mut texts = Vec::new();
-    while let Some(after) = rest.strip_prefix(MARK) {
-        let (head, body) = after.split_once('\n')?;
-        let (length, name) = head.split_once(' ')?;
-        let length: usize = length.parse().ok()?;
-        texts.push((name.to_owned(), body.get(..length)?.to_owned()));
-        rest = body.get(length..)?.strip_prefix('\n')?;
-    }
-    rest.is_empty().then_some(Linked { texts, registers })
+    Bundle::read(&image.text().get().ok()?)
 }
 
 fn add(state: Handle, kind: c_int, name: String, bytes: Vec<u8>, options: Option<JitOptions>) -> Answer {
@@ -171,7 +121,7 @@ entries! { ENTRIES;
         }
         // Errors of linking are reported now, as a linker does.
         drop(load_texts(&driver.vm, &texts, &mut options)?);
-        let whole = bundle(&texts, options.max_registers);
+        let whole = Bundle::write(&texts, options.max_registers);
         let mut kept = link.image.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = kept.insert(CString::new(whole).map_err(|_| Status::InvalidSource)?);
         bytes.set_optional(kept.as_bytes_with_nul().len())?;
@@ -181,21 +131,5 @@ entries! { ENTRIES;
     /// Ends a link.
     fn cuLinkDestroy(state: Handle) {
         driver()?.links.remove(state).map(|_| ())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Linked, bundle, unbundle};
-
-    #[test]
-    fn what_is_bundled_comes_apart_again() {
-        let texts = vec![("a b".to_owned(), "one\ntwo".to_owned()), ("c".to_owned(), String::new())];
-        for registers in [None, Some(57)] {
-            let texts = texts.clone();
-            assert_eq!(unbundle(&bundle(&texts, registers)), Some(Linked { texts, registers }));
-        }
-        assert_eq!(unbundle("// ptxvm linked image 99 x\nshort\n"), None);
-        assert_eq!(unbundle("// ptxvm linked image x"), None);
     }
 }

@@ -128,7 +128,10 @@ fn load(image: Pointer, options: &mut JitOptions) -> Result<Handle, Status> {
     let (driver, context) = current()?;
     options.begin();
     let texts = match crate::link::linked(image) {
-        Some(linked) => linked.texts_with(options),
+        Some(linked) => {
+            options.limit_registers(linked.registers);
+            linked.texts
+        }
         None => image::texts(image)?,
     };
     let loaded = load_texts(context.vm(driver), &texts, options)?;
@@ -141,7 +144,10 @@ fn load_file(name: Text, options: &mut JitOptions) -> Result<Handle, Status> {
     let bytes = image::file(&name.get()?)?;
     options.begin();
     let texts = match crate::link::linked_bytes(&bytes) {
-        Some(linked) => linked.texts_with(options),
+        Some(linked) => {
+            options.limit_registers(linked.registers);
+            linked.texts
+        }
         None => image::texts_of_bytes(&bytes, driver.settings.capability as u32)?,
     };
     let loaded = load_texts(context.vm(driver), &texts, options)?;

@@ -15,8 +15,9 @@ mod versions;
 
 use crate::ffi::{HostBytes, In, Out, Pointer, Text};
 use crate::handles::{Handle, Handles};
-use crate::link::{ARCHIVE, bundle, linked_bytes};
+use crate::link::{ARCHIVE, linked_bytes};
 use crate::{image, log};
+use ptxvm::container::Bundle;
 use ptxvm::{CheckOptions, Severity};
 use std::ffi::{c_char, c_int, c_uint};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -200,7 +201,7 @@ impl Link {
         if checked.module.is_none() {
             return Err(Outcome::PtxCompile);
         }
-        self.image = Some(bundle(&self.texts, self.registers));
+        self.image = Some(Bundle::write(&self.texts, self.registers));
         Ok(())
     }
 

@@ -11,7 +11,10 @@
 //! Layout and flags as observed in containers that were packed from our own PTX text, in every compression
 //! mode.
 
+mod bundle;
 mod unpack;
+
+pub use bundle::Bundle;
 
 use std::ops::Range;
 use std::sync::Arc;

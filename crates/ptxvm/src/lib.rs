@@ -66,7 +66,7 @@ pub use forms::{Form, LaterForm, Support, isa, isa_later};
 pub use launch::{Arg, Launch, Report};
 pub use module::{Kernel, Module, ParamLayout, Resources};
 pub use names::{demangle, trap_report};
-pub use ptx::check::module::{AddressSize, Source};
+pub use ptx::check::module::{AddressSize, Linkage, Source};
 pub use ptx::check::{CheckOptions, Checked, check, link};
 use ptx::diag::render::Color;
 pub use ptx::diag::{Code, Diagnostic, Severity};

@@ -46,7 +46,7 @@ const VERSIONED: &[(&str, &str, &[&str])] = &[
 /// The library that redirects a runtime inside of a program to ours, which it finds in its own folder.
 const PRELOAD: &str = "libptxvm_preload.so";
 /// Programs that libraries of clients call.
-const TOOLS: &[&str] = &["ptxas", "ptxas-blackwell", "fatbinary"];
+const TOOLS: &[&str] = &["ptxas", "ptxas-blackwell", "fatbinary", "nvlink"];
 
 /// The prefix of the folder's name.
 const PREFIX: &str = "ptxvm-exec-";

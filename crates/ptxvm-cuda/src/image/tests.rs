@@ -183,6 +183,13 @@ fn what_a_device_linker_linked_is_taken_once() {
 }
 
 #[test]
+fn linked_texts_in_a_container_come_apart() {
+    let linked = [("a", "// a"), ("b", "// b")].map(|(name, text)| (name.to_owned(), text.to_owned()));
+    let bytes = container::write("image", 80, &container::Bundle::write(&linked, None));
+    assert_eq!(super::texts_of_bytes(&bytes, 80), Ok(linked.to_vec()));
+}
+
+#[test]
 fn short_texts_and_null_are_read_as_far_as_they_go() {
     for text in [c"", c"P", c"\x50\xed", c".ve"] {
         let image = Image::capture(pointer(text.as_ptr()));
