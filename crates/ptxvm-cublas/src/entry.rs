@@ -55,6 +55,17 @@ pub(crate) fn guard(name: &'static str, body: impl FnOnce() -> Answer) -> Status
     status
 }
 
+/// Defines functions without a handle's settings: `name(parameters) { body }`.
+macro_rules! functions {
+    ($($name:ident($($arg:ident: $ty:ty),*) $body:block)*) => {$(
+        #[unsafe(no_mangle)]
+        extern "C" fn $name($($arg: $ty),*) -> $crate::status::Status {
+            $crate::entry::guard(stringify!($name), move || $body)
+        }
+    )*};
+}
+pub(crate) use functions;
+
 /// Runs the body of a function.
 pub(crate) fn enter(
     name: &'static str,

@@ -5,7 +5,7 @@
 //! computed in full precision in all of them.
 
 use crate::driver;
-use crate::entry::guard;
+use crate::entry::functions;
 use crate::ffi::{LogFunction, Pointer, text};
 use crate::log;
 use crate::status::{Answer, Status, valid};
@@ -102,15 +102,6 @@ pub(crate) fn destroy(handle: Pointer) -> Answer {
 pub(crate) fn property(which: c_int, place: Pointer) -> Answer {
     let value = usize::try_from(which).ok().and_then(|which| VERSION.get(which));
     place.write(&value.ok_or(Status::INVALID_VALUE)?.to_ne_bytes())
-}
-
-macro_rules! functions {
-    ($($name:ident($($arg:ident: $ty:ty),*) $body:block)*) => {$(
-        #[unsafe(no_mangle)]
-        extern "C" fn $name($($arg: $ty),*) -> Status {
-            guard(stringify!($name), move || $body)
-        }
-    )*};
 }
 
 /// Defines the getter and the setter of a numeric setting.

@@ -11,22 +11,12 @@ mod descriptor;
 mod epilogue;
 mod matmul;
 
-use crate::entry::guard;
+use crate::entry::{functions, guard};
 use crate::ffi::{LogFunction, Pointer, text};
 use crate::handle::{self, VERSION};
 use crate::log;
 use crate::status::Status;
 use std::ffi::{c_char, c_int};
-
-macro_rules! functions {
-    ($($name:ident($($arg:ident: $ty:ty),*) $body:block)*) => {$(
-        #[unsafe(no_mangle)]
-        extern "C" fn $name($($arg: $ty),*) -> $crate::status::Status {
-            $crate::entry::guard(stringify!($name), move || $body)
-        }
-    )*};
-}
-use functions;
 
 functions! {
     cublasLtCreate(handle: Pointer) {

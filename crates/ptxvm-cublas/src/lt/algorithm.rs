@@ -4,8 +4,8 @@
 //! attributes other than its number are not supported.
 
 use super::descriptor::{Kind, find};
-use super::functions;
 use super::matmul::Plan;
+use crate::entry::functions;
 use crate::ffi::Pointer;
 use crate::handle;
 use crate::log;

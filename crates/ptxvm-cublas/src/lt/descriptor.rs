@@ -6,7 +6,7 @@
 //!
 //! Invariant: an attribute has one size, and is set and read only with that size.
 
-use super::functions;
+use crate::entry::functions;
 use crate::ffi::Pointer;
 use crate::status::{Answer, Status, valid};
 use std::collections::{BTreeMap, HashMap};

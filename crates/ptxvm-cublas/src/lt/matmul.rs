@@ -7,7 +7,7 @@
 
 use super::descriptor::{Descriptor, Kind, find};
 use super::epilogue::{Epilogue, Place as Elements, codec};
-use super::functions;
+use crate::entry::functions;
 use crate::entry::{Call, Scalar};
 use crate::ffi::{Pointer, Region};
 use crate::gemm::{Base, Kind as Numbers, Place, kind};
