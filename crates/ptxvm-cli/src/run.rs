@@ -307,7 +307,7 @@ impl Session<'_> {
         use std::fmt::Write as _;
         let mut text = format!("kernel {}: engine {}", self.kernel, self.engine());
         if let Some(ran) = self.reports.last().map(|r| &r.ran) {
-            if let Some(why) = &ran.why_not {
+            if let Some(why) = ran.not_native(self.options.engine.into()) {
                 let _infallible = write!(text, " (not compiled: {why})");
             }
             if ran.native {

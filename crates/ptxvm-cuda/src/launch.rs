@@ -15,7 +15,7 @@ use crate::log;
 use crate::occupancy;
 use crate::status::{Answer, Status};
 use crate::stream::{When, queue};
-use ptxvm::{ErrorKind, FaultKind, Launch, Trap};
+use ptxvm::{Engine, ErrorKind, FaultKind, Launch, Trap};
 use std::ffi::{c_int, c_uint};
 use std::io::Write as _;
 use std::sync::Arc;
@@ -243,13 +243,14 @@ pub(crate) fn run(
         }
         if driver.settings.stats {
             log::say(&format!(
-                "ptxvm: `{}`: {:?}, {} thread instructions, {} warp instructions, {} of them in native code{}{}",
+                "ptxvm: `{}`: {:?}, {} thread instructions, {} warp instructions, {} of them in native code{}{}{}",
                 function.kernel.name(),
                 report.elapsed,
                 report.thread_instructions,
                 report.warp_instructions,
                 report.ran.native_instructions,
-                not_compiled(report),
+                not_native(report),
+                not_compiled(report, launch.engine),
                 report
                     .ran
                     .refused_folder
@@ -275,8 +276,19 @@ pub(crate) fn run(
 }
 
 /// Why there is no native code, for the statistics.
-fn not_compiled(report: &ptxvm::Report) -> String {
-    report.ran.why_not.as_ref().map_or(String::new(), |why| format!("; not compiled: {why}"))
+fn not_compiled(report: &ptxvm::Report, engine: Engine) -> String {
+    report.ran.not_native(engine).map_or(String::new(), |why| format!("; not compiled: {why}"))
+}
+
+/// The instructions without native code of a kernel that has some, for the statistics.
+fn not_native(report: &ptxvm::Report) -> String {
+    let ran = &report.ran;
+    if ran.fallbacks.is_empty() {
+        return String::new();
+    }
+    let each = ran.fallbacks.iter().map(|(name, count)| format!("`{name}` {count} times"));
+    let all = each.collect::<Vec<_>>().join(", ");
+    format!(" ({} of these by the interpreter's functions; no native code: {all})", ran.fallback_instructions)
 }
 
 /// A launch for programs of CUDA 1: the function holds the other settings.

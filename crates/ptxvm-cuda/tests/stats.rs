@@ -51,6 +51,8 @@ fn each_kernel_that_ran_has_a_line() {
             line.contains(&format!(" {threads} thread instructions, {warps} warp instructions")),
             "{line}"
         );
+        // Such short launches are not compiled, for a reason.
+        assert!(line.contains("; not compiled: "), "{line}");
     }
 }
 

@@ -67,6 +67,17 @@ pub struct Ran {
     pub refused_folder: Option<String>,
 }
 
+impl Ran {
+    /// Why a launch with an engine had no native code; `None` if it had, and if the interpreter was requested.
+    pub fn not_native(&self, engine: Engine) -> Option<&str> {
+        match (&self.why_not, engine) {
+            (Some(why), _) => Some(why),
+            (None, Engine::Auto) if !self.native => Some("compiling takes longer than its launches so far"),
+            (None, Engine::Auto | Engine::Interp | Engine::Jit) => None,
+        }
+    }
+}
+
 #[cfg(not(feature = "jit"))]
 #[path = "engine/absent.rs"]
 mod jit;
