@@ -14,6 +14,8 @@
 mod clients;
 mod findings;
 pub(crate) mod folder;
+mod nvcc;
+mod release;
 mod relocatable;
 mod shim;
 pub(crate) mod tools;
@@ -38,6 +40,7 @@ pub(crate) fn exec(options: &ExecOptions) -> Result<u8, UsageError> {
         return Err(format!("`exec` has no option `{option}`; `ptxvm exec --help` lists them").into());
     }
     let folder = Folder::make(options.library_path.as_deref())?;
+    folder.add_tools(options)?;
     let mut command = Command::new(program);
     command.args(arguments);
     for (name, value) in variables(options, &folder)? {
@@ -55,6 +58,7 @@ pub(crate) fn exec(options: &ExecOptions) -> Result<u8, UsageError> {
 /// old.
 fn print_environment(options: &ExecOptions) -> Result<u8, UsageError> {
     let folder = Folder::make(options.library_path.as_deref())?;
+    folder.add_tools(options)?;
     let variables = variables(options, &folder)?;
     let mut text = String::new();
     for (name, value) in &variables {

@@ -482,6 +482,9 @@ pub(crate) struct ExecOptions {
     /// Run nothing, and print the variables for a shell: `eval "$(ptxvm exec --print-env)"`; the folder that they name stays
     #[arg(long)]
     pub(crate) print_env: bool,
+    /// Put a stand-in for nvcc on PATH, which compiles device code to PTX by clang, for programs that call nvcc while they run
+    #[arg(long)]
+    pub(crate) nvcc: bool,
     /// Sanitizers for the program's kernels.
     #[command(flatten)]
     pub(crate) tools: ToolOptions,

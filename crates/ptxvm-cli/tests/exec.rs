@@ -308,6 +308,29 @@ fn the_device_linker_links_objects() {
     assert!(String::from_utf8_lossy(&twice.stderr).contains("`f`"), "{twice:?}");
 }
 
+#[test]
+fn the_compiler_is_there_if_it_is_asked_for() {
+    let libraries = Libraries::new("nvcc");
+    let none = libraries.shell("command -v nvcc | grep ptxvm-exec");
+    assert_eq!(none.status.code(), Some(1), "{none:?}");
+    let file = |name: &str| libraries.0.join(name).display().to_string();
+    std::fs::create_dir_all(libraries.0.join("cuda/include")).expect("a folder");
+    std::fs::write(file("cuda/include/cuda_runtime.h"), "").expect("written");
+    // A compiler that writes its arguments.
+    std::fs::write(file("clang"), "#!/bin/sh\necho \"$@\" > compiled\nexit 7\n").expect("written");
+    let script = format!(
+        "cd {} && chmod +x clang && PTXVM_CLANG=$PWD/clang CUDA_PATH=$PWD/cuda nvcc --cubin -arch sm_80 -m64 -I/x k.cu; \
+         echo $?; nvcc k.cu -o program; echo $?; nvcc --version | tail -1",
+        libraries.0.display()
+    );
+    let output = libraries.exec(&["--nvcc"], &["sh", "-c", &script]);
+    assert_eq!(out(&output), "7\n2\nCuda compilation tools, release 12.9, V12.9.0\n", "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("compiles device code"), "{output:?}");
+    let given = std::fs::read_to_string(file("compiled")).expect("written");
+    assert!(given.contains(" --cuda-gpu-arch=sm_80 -I/x -S -o k.cubin k.cu"), "{given}");
+    assert!(given.contains(&format!("--cuda-path={} ", file("cuda"))), "{given}");
+}
+
 /// What a process of a program writes when it has found something.
 fn journal_line(process: &str, told: u32, count: u32, name: &str) -> String {
     let (before, behind) = (r#"{\"kind\":\"race\",\"count\":"#, format!(r#",\"message\":\"{name}\"}}"#));

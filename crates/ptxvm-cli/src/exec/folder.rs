@@ -7,6 +7,7 @@
 
 use super::shim;
 use crate::UsageError;
+use crate::options::ExecOptions;
 use std::ffi::{OsStr, OsString};
 use std::fs::{DirBuilder, File};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
@@ -129,6 +130,14 @@ impl Folder {
             // It works, but the loader prints that it finds no versions.
             None => symlink(library, place),
         }
+    }
+
+    /// Adds the tools that options ask for.
+    pub(crate) fn add_tools(&self, options: &ExecOptions) -> Result<(), UsageError> {
+        if options.nvcc {
+            symlink(std::env::current_exe()?, self.bin().join("nvcc"))?;
+        }
+        Ok(())
     }
 
     /// Keeps the folder after the program has ended.

@@ -7,6 +7,7 @@
 //! Invariant: known options are handled, and options about machine code are ignored. No tool writes machine
 //! code.
 
+use super::release::version;
 use super::relocatable;
 use crate::{Exit, UsageError};
 use std::ffi::OsString;
@@ -21,30 +22,9 @@ pub(crate) fn called_as(program: Option<&OsString>) -> Option<Tool> {
         "ptxas" | "ptxas-blackwell" => Some(ptxas),
         "fatbinary" => Some(fatbinary),
         "nvlink" => Some(nvlink),
+        "nvcc" => Some(super::nvcc::nvcc),
         _ => None,
     }
-}
-
-/// The CUDA version that the tools report: that of the driver. Clients choose the PTX version by it.
-fn release() -> (u32, u32) {
-    let text = std::env::var("PTXVM_DRIVER_VERSION").unwrap_or_default();
-    let read = |text: &str| match text.split_once('.') {
-        Some((major, minor)) => Some((major.parse().ok()?, minor.parse().ok()?)),
-        None => {
-            let whole: u32 = text.parse().ok()?;
-            Some(if whole < 1000 { (whole, 0) } else { (whole / 1000, whole % 1000 / 10) })
-        }
-    };
-    read(&text).unwrap_or((12, 9))
-}
-
-/// Prints the version in the format that clients expect.
-fn version(tool: &str) -> Result<Exit, UsageError> {
-    let (major, minor) = release();
-    crate::print_out(&format!(
-        "{tool}: the stand-in of ptxvm\nCuda compilation tools, release {major}.{minor}, V{major}.{minor}.0\n"
-    ))?;
-    Ok(Exit::Done)
 }
 
 /// The value of an option: `-o x`, `--output-file x` or `--output-file=x`.
