@@ -219,10 +219,15 @@ fn begin(
 
 fn end((stream, default): (Handle, DefaultStream), out: Out<Handle>) -> Answer {
     let (driver, queue) = queue(stream, default)?;
-    out.check()?;
     let slot = queue.slot().ok_or(Status::IllegalState)?;
     let place = slot.place().ok_or(Status::IllegalState)?;
     let capture = place.capture;
+    // The program knows the graph that it captures into, and need not ask for it.
+    let wants_graph = capture.is_own || !In::from(out).is_null();
+    let give = |graph: Handle| if wants_graph { out.set(graph) } else { Ok(()) };
+    if wants_graph {
+        out.check()?;
+    }
     if !Arc::ptr_eq(&capture.origin.0, &slot.0) {
         return Err(Status::StreamCaptureUnmatched);
     }
@@ -242,14 +247,14 @@ fn end((stream, default): (Handle, DefaultStream), out: Out<Handle>) -> Answer {
         result => result,
     };
     match result {
-        Ok(()) => out.set(capture.graph),
+        Ok(()) => give(capture.graph),
         Err(status) => {
             if capture.is_own
                 && let Ok(graph) = driver.graphs.get(capture.graph)
             {
                 graph.forget(driver);
             }
-            out.set(Handle::NULL)?;
+            give(Handle::NULL)?;
             Err(status)
         }
     }

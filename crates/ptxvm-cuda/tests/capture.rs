@@ -240,3 +240,20 @@ fn a_capture_tells_what_comes_before_its_next_node() {
     assert_eq!(info().2, [nodes[0]]);
     assert_eq!(end(api, stream), (0, graph));
 }
+
+#[test]
+fn the_graph_that_is_captured_into_need_not_be_returned() {
+    let (api, _) = Api::with_context();
+    let (stream, data) = (stream(api), ones(api));
+    let graph = api.make("cuGraphCreate", |out: *mut usize| (out, 0u32));
+    api.ok("cuStreamBeginCaptureToGraph", (stream, graph, NULL, NULL, 0usize, 0i32));
+    api.ok("cuMemsetD32Async", (data, 5u32, 4usize, stream));
+    api.ok("cuStreamEndCapture", (stream, NULL));
+    let mut count = 0usize;
+    api.ok("cuGraphGetNodes", (graph, NULL, &raw mut count));
+    assert_eq!((count, state(api, stream)), (1, 0));
+    // A graph that the capture makes would be lost.
+    begin(api, stream);
+    assert_eq!(api.call("cuStreamEndCapture", (stream, NULL)), 1);
+    assert_eq!(end(api, stream).0, 0);
+}
