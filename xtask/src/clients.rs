@@ -24,7 +24,7 @@ use std::time::Instant;
 enum Program {
     /// Packages of pip, and a script.
     Python(&'static [&'static str], &'static str),
-    /// The same for a package that is compiled against CUDA's headers.
+    /// The same for a package that is compiled against CUDA's headers, whose folder is the script's argument.
     Compiled(&'static [&'static str], &'static str),
     /// A cargo project.
     Rust(&'static str),
@@ -69,6 +69,10 @@ const CLIENTS: &[Client] = &[
         ..client("tinygrad-ptx-run", Program::Python(&["tinygrad==0.14.0", "numpy"], "tinygrad_ptx_run.py"))
     },
     client("pycuda", Program::Compiled(&["pycuda==2026.1", "numpy"], "pycuda_module.py")),
+    Client {
+        options: &["--nvcc"],
+        ..client("pycuda-source", Program::Compiled(&["pycuda==2026.1", "numpy"], "pycuda_source.py"))
+    },
     client("cuda-bindings-12", Program::Python(&["cuda-bindings==12.9.*", "numpy"], "bindings.py")),
     Client {
         options: &["--driver-version", "13.0"],
@@ -331,7 +335,7 @@ impl Place {
                     ("CUDA_ROOT", cuda.clone()),
                 ];
                 let python = self.environment(client.name, packages, &variables)?;
-                self.exec(client, &[python.as_os_str(), script(name).as_os_str()])
+                self.exec(client, &[python.as_os_str(), script(name).as_os_str(), cuda.as_os_str()])
             }
             Program::Rust(name) => {
                 let cuda = self.cuda()?;
