@@ -9,7 +9,9 @@
 
 mod algebra;
 mod filters;
+mod graphs;
 mod setup;
+mod sorting;
 mod stencils;
 mod sums;
 
@@ -36,6 +38,8 @@ const FILES: &[(&str, &[Kernel])] = &[
     ("zoo/filters", filters::ROWS),
     ("zoo/algebra", algebra::ROWS),
     ("zoo/sums", sums::ROWS),
+    ("zoo/sorting", sorting::ROWS),
+    ("zoo/graphs", graphs::ROWS),
 ];
 
 /// All kernels, with the path of their PTX.
