@@ -25,13 +25,22 @@ template <int R, typename At> static void window(const float *in, float *out, in
     };
     bool inside = y >= R && y < h - R;
     if (inside) {
-      float *__restrict to = out + y * w;
-      for (int x = R; x < w - R; x++) {
-        float sum = 0.0f;
+      // Sums of 64 pixels at once; the last block overlaps the one before.
+      for (int block = R; block < w - R; block += 64) {
+        int x = std::max(std::min(block, w - R - 64), R), count = std::min(64, w - R - x);
+        float sum[64] = {};
         for (int dy = -R; dy <= R; dy++)
-          for (int dx = -R; dx <= R; dx++)
-            sum += weights[(dy + R) * S + dx + R] * in[(y + dy) * w + x + dx];
-        to[x] = sum;
+          for (int dx = -R; dx <= R; dx++) {
+            float weight = weights[(dy + R) * S + dx + R];
+            const float *from = in + (y + dy) * w + x + dx;
+            if (count == 64)
+              for (int j = 0; j < 64; j++)
+                sum[j] += weight * from[j];
+            else
+              for (int j = 0; j < count; j++)
+                sum[j] += weight * from[j];
+          }
+        std::copy(sum, sum + count, out + y * w + x);
       }
     }
     for (int x = 0; x < w; x++)
@@ -65,31 +74,30 @@ NATIVE(conv9_shared) {
             [=](int x, int y) { return x >= 0 && x < w && y >= 0 && y < h ? in[y * w + x] : 0.0f; });
 }
 
-// Any radius: a row with its ends repeated, then one pass over the row for each weight.
+// Any radius: rows with their ends repeated, then sums of 64 pixels at once.
 NATIVE(conv17_clamp) {
   const float *in = job.array<float>(0), *weights = job.array<float>(2);
   float *out = job.array<float>(1);
-  int w = job.number(0), h = job.number(1), radius = job.number(2), size = 2 * radius + 1;
+  int w = job.number(0), h = job.number(1), radius = job.number(2), size = 2 * radius + 1, pitch = w + 2 * radius + 64;
+  std::vector<float> padded(h * pitch);
 #pragma omp parallel
   {
-    std::vector<float> padded(w + 2 * radius), sums(w);
 #pragma omp for schedule(static)
-    for (int y = 0; y < h; y++) {
-      std::fill(sums.begin(), sums.end(), 0.0f);
-      for (int dy = 0; dy < size; dy++) {
-        const float *row = in + clamp(y + dy - radius, 0, h - 1) * w;
-        for (int x = 0; x < w + 2 * radius; x++)
-          padded[x] = row[clamp(x - radius, 0, w - 1)];
-        for (int dx = 0; dx < size; dx++) {
-          float weight = weights[dy * size + dx];
-          const float *__restrict from = padded.data() + dx;
-          float *__restrict to = sums.data();
-          for (int x = 0; x < w; x++)
-            to[x] += weight * from[x];
+    for (int y = 0; y < h; y++)
+      for (int x = 0; x < pitch; x++)
+        padded[y * pitch + x] = in[y * w + clamp(x - radius, 0, w - 1)];
+#pragma omp for schedule(static)
+    for (int y = 0; y < h; y++)
+      for (int x = 0; x < w; x += 64) {
+        float sum[64] = {};
+        for (int dy = 0; dy < size; dy++) {
+          const float *row = padded.data() + clamp(y + dy - radius, 0, h - 1) * pitch + x;
+          for (int dx = 0; dx < size; dx++)
+            for (int j = 0; j < 64; j++)
+              sum[j] += weights[dy * size + dx] * row[dx + j];
         }
+        std::copy(sum, sum + std::min(64, w - x), out + y * w + x);
       }
-      std::copy(sums.begin(), sums.end(), out + y * w);
-    }
   }
 }
 
@@ -198,6 +206,23 @@ NATIVE(hue) {
   }
 }
 
+// Quotients of such small numbers are exact enough as floats to be truncated, and floats have vectors.
+NATIVE_WAY(hue, floats) {
+  const Pixel *__restrict in = job.array<Pixel>(0);
+  Pixel *__restrict out = job.array<Pixel>(1);
+  int n = job.number(0) * job.number(1);
+#pragma omp parallel for simd schedule(static)
+  for (int i = 0; i < n; i++) {
+    Pixel p = in[i];
+    int r = p.x, g = p.y, b = p.z, top = std::max(r, std::max(g, b)), span = top - std::min(r, std::min(g, b));
+    int from = top == r ? g - b : top == g ? b - r : r - g, base = top == r ? 0 : top == g ? 85 : 171;
+    int saturation = (255 * span + 0.5f) / std::max(top, 1);
+    float turn = 43 * from;
+    int hue = (turn + (turn < 0 ? -0.5f : 0.5f)) / std::max(span, 1);
+    out[i] = {(uint8_t)(span > 0 ? base + hue : 0), (uint8_t)saturation, (uint8_t)top, p.w};
+  }
+}
+
 NATIVE(sobel) {
   const uint8_t *__restrict in = job.array<uint8_t>(0);
   uint8_t *__restrict out = job.array<uint8_t>(1);
@@ -219,31 +244,44 @@ NATIVE(sobel) {
   }
 }
 
+// An exchange network for the median of nine, vectors along a row.
+static inline void order(uint8_t &a, uint8_t &b) {
+  uint8_t low = std::min(a, b);
+  b = std::max(a, b);
+  a = low;
+}
 NATIVE(median) {
-  const uint8_t *__restrict in = job.array<uint8_t>(0);
-  uint8_t *__restrict out = job.array<uint8_t>(1);
+  const uint8_t *in = job.array<uint8_t>(0);
+  uint8_t *out = job.array<uint8_t>(1);
   int w = job.number(0), h = job.number(1);
-#pragma omp parallel for schedule(static)
-  for (int y = 0; y < h; y++) {
-    const uint8_t *rows[3] = {in + std::max(y - 1, 0) * w, in + y * w, in + std::min(y + 1, h - 1) * w};
-    auto at = [&](int left, int x, int right) {
-      uint8_t v[9];
-      for (int k = 0; k < 3; k++)
-        v[3 * k] = rows[k][left], v[3 * k + 1] = rows[k][x], v[3 * k + 2] = rows[k][right];
-#pragma GCC unroll 5
-      for (int i = 0; i < 5; i++)
-#pragma GCC unroll 8
-        for (int j = 8; j > i; j--) {
-          uint8_t low = std::min(v[j - 1], v[j]), high = std::max(v[j - 1], v[j]);
-          v[j - 1] = low;
-          v[j] = high;
-        }
-      out[y * w + x] = v[4];
-    };
-    at(0, 0, 1);
-    for (int x = 1; x < w - 1; x++)
-      at(x - 1, x, x + 1);
-    at(w - 2, w - 1, w - 1);
+#pragma omp parallel
+  {
+    // Rows with their ends repeated.
+    std::vector<uint8_t> padded(3 * (w + 2));
+#pragma omp for schedule(static)
+    for (int y = 0; y < h; y++) {
+      for (int k = 0; k < 3; k++) {
+        const uint8_t *row = in + clamp(y + k - 1, 0, h - 1) * w;
+        uint8_t *to = padded.data() + k * (w + 2);
+        memcpy(to + 1, row, w);
+        to[0] = row[0];
+        to[w + 1] = row[w - 1];
+      }
+      const uint8_t *__restrict a = padded.data(), *__restrict b = a + w + 2, *__restrict c = b + w + 2;
+      uint8_t *__restrict to = out + y * w;
+#pragma omp simd
+      for (int x = 0; x < w; x++) {
+        uint8_t p = a[x], q = a[x + 1], r = a[x + 2], s = b[x], t = b[x + 1], u = b[x + 2], v = c[x], z = c[x + 1], k = c[x + 2];
+        order(q, r), order(t, u), order(z, k);
+        order(p, q), order(s, t), order(v, z);
+        order(q, r), order(t, u), order(z, k);
+        order(p, s), order(u, k), order(t, z);
+        order(s, v), order(q, t), order(r, u);
+        order(t, z), order(t, r), order(v, t);
+        order(t, r);
+        to[x] = t;
+      }
+    }
   }
 }
 
@@ -280,24 +318,39 @@ NATIVE(yuv) {
 }
 
 NATIVE(bilateral) {
-  const float *__restrict in = job.array<float>(0);
-  float *__restrict out = job.array<float>(1);
+  const float *in = job.array<float>(0);
+  float *out = job.array<float>(1);
   int w = job.number(0), h = job.number(1);
   float range = job.number<float>(2);
-#pragma omp parallel for schedule(static)
-  for (int y = 0; y < h; y++)
+#pragma omp parallel
+  {
+    // Five rows with their ends repeated.
+    std::vector<float> padded(5 * (w + 4));
+#pragma omp for schedule(static)
+    for (int y = 0; y < h; y++) {
+      for (int k = 0; k < 5; k++)
+        for (int x = 0; x < w + 4; x++)
+          padded[k * (w + 4) + x] = in[clamp(y + k - 2, 0, h - 1) * w + clamp(x - 2, 0, w - 1)];
+      for (int x = 0; x < w; x += 64) {
+        int count = std::min(64, w - x);
+        float sum[64] = {}, weights[64] = {};
+        const float *here = padded.data() + 2 * (w + 4) + x + 2;
+        for (int dy = 0; dy < 5; dy++)
+          for (int dx = 0; dx < 5; dx++) {
+            const float *from = padded.data() + dy * (w + 4) + x + dx;
+            float far = -0.2f * ((dx - 2) * (dx - 2) + (dy - 2) * (dy - 2));
 #pragma omp simd
-    for (int x = 0; x < w; x++) {
-      float here = in[y * w + x], sum = 0.0f, weights = 0.0f;
-      for (int dy = -2; dy <= 2; dy++)
-        for (int dx = -2; dx <= 2; dx++) {
-          float v = in[clamp(y + dy, 0, h - 1) * w + clamp(x + dx, 0, w - 1)], d = v - here;
-          float weight = expf(-0.2f * (dx * dx + dy * dy) - range * d * d);
-          sum += weight * v;
-          weights += weight;
-        }
-      out[y * w + x] = sum / weights;
+            for (int j = 0; j < count; j++) {
+              float d = from[j] - here[j], weight = expf(far - range * d * d);
+              sum[j] += weight * from[j];
+              weights[j] += weight;
+            }
+          }
+        for (int j = 0; j < count; j++)
+          out[y * w + x + j] = sum[j] / weights[j];
+      }
     }
+  }
 }
 
 NATIVE(rotate) {
@@ -307,15 +360,15 @@ NATIVE(rotate) {
   float c = job.number<float>(2), s = job.number<float>(3);
 #pragma omp parallel for schedule(static)
   for (int y = 0; y < h; y++)
+#pragma omp simd
     for (int x = 0; x < w; x++) {
       float rx = x - 0.5f * w, ry = y - 0.5f * h;
       float fx = c * rx - s * ry + 0.5f * w, fy = s * rx + c * ry + 0.5f * h;
       int ix = (int)floorf(fx), iy = (int)floorf(fy);
-      float ax = fx - ix, ay = fy - iy, v = 0.0f;
-      if (ix >= 0 && iy >= 0 && ix < w - 1 && iy < h - 1) {
-        const float *p = in + iy * w + ix;
-        v = (1 - ay) * ((1 - ax) * p[0] + ax * p[1]) + ay * ((1 - ax) * p[w] + ax * p[w + 1]);
-      }
-      out[y * w + x] = v;
+      float ax = fx - ix, ay = fy - iy;
+      auto pixel = [&](int px, int py) { return px >= 0 && py >= 0 && px < w && py < h ? in[py * w + px] : 0.0f; };
+      float top = (1 - ax) * pixel(ix, iy) + ax * pixel(ix + 1, iy);
+      float bottom = (1 - ax) * pixel(ix, iy + 1) + ax * pixel(ix + 1, iy + 1);
+      out[y * w + x] = (1 - ay) * top + ay * bottom;
     }
 }

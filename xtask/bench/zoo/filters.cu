@@ -210,16 +210,15 @@ KERNEL bilateral(const float *in, float *out, int w, int h, float range) {
   out[y * w + x] = sum / weights;
 }
 
-// Rotation around the centre; what comes from outside is black.
+// Rotation around the centre, between four pixels; each that lies outside is black.
 KERNEL rotate(const float *in, float *out, int w, int h, float c, float s) {
   PIXEL
   float rx = x - 0.5f * w, ry = y - 0.5f * h;
   float fx = c * rx - s * ry + 0.5f * w, fy = s * rx + c * ry + 0.5f * h;
   int ix = (int)floorf(fx), iy = (int)floorf(fy);
-  float ax = fx - ix, ay = fy - iy, v = 0.0f;
-  if (ix >= 0 && iy >= 0 && ix < w - 1 && iy < h - 1) {
-    const float *p = in + iy * w + ix;
-    v = (1 - ay) * ((1 - ax) * p[0] + ax * p[1]) + ay * ((1 - ax) * p[w] + ax * p[w + 1]);
-  }
-  out[y * w + x] = v;
+  float ax = fx - ix, ay = fy - iy;
+  auto pixel = [&](int px, int py) { return px >= 0 && py >= 0 && px < w && py < h ? in[py * w + px] : 0.0f; };
+  float top = (1 - ax) * pixel(ix, iy) + ax * pixel(ix + 1, iy);
+  float bottom = (1 - ax) * pixel(ix, iy + 1) + ax * pixel(ix + 1, iy + 1);
+  out[y * w + x] = (1 - ay) * top + ay * bottom;
 }

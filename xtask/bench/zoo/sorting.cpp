@@ -75,6 +75,26 @@ NATIVE(lower_bound) {
     out[i] = std::lower_bound(table, table + size, values[i]) - table;
 }
 
+// Without branches that depend on the table.
+NATIVE_WAY(lower_bound, branchless) {
+  const uint32_t *table = job.array<uint32_t>(0), *values = job.array<uint32_t>(1);
+  int *out = job.array<int>(2);
+  int size = job.number(0), n = job.number(1);
+#pragma omp parallel for schedule(static)
+  for (int base = 0; base < n; base += 16) {
+    // Sixteen searches side by side.
+    int at[16] = {}, count = std::min(16, n - base);
+    for (int length = size; length > 0;) {
+      int half = length - length / 2;
+#pragma omp simd
+      for (int j = 0; j < count; j++)
+        at[j] += at[j] + half <= size && table[at[j] + half - 1] < values[base + j] ? half : 0;
+      length = length == 1 ? 0 : half;
+    }
+    std::copy(at, at + count, out + base);
+  }
+}
+
 NATIVE(rank_sort) {
   const float *keys = job.array<float>(0);
   const int *values = job.array<int>(1);

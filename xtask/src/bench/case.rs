@@ -35,6 +35,8 @@ pub(crate) enum Check {
     Doubles { abs: f64, rel: f64, why: &'static str },
     /// `|got - expected| <= by` for each byte; `why` gives the source of the difference.
     Levels { by: u8, why: &'static str },
+    /// The same for `i16`.
+    Shorts { by: u8, why: &'static str },
 }
 
 /// An array that both sides work on.
@@ -130,6 +132,9 @@ impl Case {
             Check::Doubles { abs, rel, why } => {
                 self.close(index, (abs, rel, why), (doubles(got), doubles(expected)))
             }
+            Check::Shorts { by, why } => {
+                self.close(index, (f64::from(by), 0.0, why), (shorts(got), shorts(expected)))
+            }
             Check::Levels { by, why } => {
                 let level = |bytes: &[u8]| bytes.iter().map(|b| f64::from(*b)).collect::<Vec<_>>();
                 let (got, expected) = (level(got).into_iter(), level(expected).into_iter());
@@ -161,6 +166,10 @@ impl Case {
 
 fn floats(bytes: &[u8]) -> impl Iterator<Item = f64> + '_ {
     bytes.chunks_exact(4).map(|b| f64::from(f32::from_le_bytes([b[0], b[1], b[2], b[3]])))
+}
+
+fn shorts(bytes: &[u8]) -> impl Iterator<Item = f64> + '_ {
+    bytes.chunks_exact(2).map(|b| f64::from(i16::from_le_bytes([b[0], b[1]])))
 }
 
 fn doubles(bytes: &[u8]) -> impl Iterator<Item = f64> + '_ {

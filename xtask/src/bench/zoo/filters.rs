@@ -164,8 +164,7 @@ pub(super) const ROWS: &[Kernel] = &[
         make: |s| {
             let [w, h] = size(s);
             s.floats(w * h, 0.0, 1.0);
-            // A fraction of a coordinate up to 2000 is exact to 2^-12; across the border of the picture
-            // it decides between black and a pixel, which the angle is chosen to avoid.
+            // A fraction of a coordinate up to 2000 is exact to 2^-12 on both sides.
             s.output(4 * w * h, sums(4, 2048.0));
             s.numbers([w, h]);
             s.factors([0.955_336_5, 0.295_520_2]);

@@ -8,8 +8,10 @@
 //! `bench/zoo/FILE.cpp`. The part of a kernel depends on its name only, so another row does not change it.
 
 mod algebra;
+mod codes;
 mod filters;
 mod graphs;
+mod learning;
 mod setup;
 mod sorting;
 mod stencils;
@@ -40,6 +42,8 @@ const FILES: &[(&str, &[Kernel])] = &[
     ("zoo/sums", sums::ROWS),
     ("zoo/sorting", sorting::ROWS),
     ("zoo/graphs", graphs::ROWS),
+    ("zoo/codes", codes::ROWS),
+    ("zoo/learning", learning::ROWS),
 ];
 
 /// All kernels, with the path of their PTX.
