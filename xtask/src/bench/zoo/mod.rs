@@ -16,6 +16,7 @@ mod setup;
 mod sorting;
 mod stencils;
 mod sums;
+mod worlds;
 
 use super::case::{Case, Size};
 use super::device::Device;
@@ -44,6 +45,7 @@ const FILES: &[(&str, &[Kernel])] = &[
     ("zoo/graphs", graphs::ROWS),
     ("zoo/codes", codes::ROWS),
     ("zoo/learning", learning::ROWS),
+    ("zoo/worlds", worlds::ROWS),
 ];
 
 /// All kernels, with the path of their PTX.
