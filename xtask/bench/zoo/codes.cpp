@@ -225,19 +225,29 @@ NATIVE(chacha) {
   }
 }
 
+// Eight queries at once, a lane for each.
 NATIVE(hamming) {
   const uint64_t *queries = job.array<uint64_t>(0), *words = job.array<uint64_t>(1);
   int *nearest = job.array<int>(2), n = job.number(0), m = job.number(1);
 #pragma omp parallel for schedule(static)
-  for (int i = 0; i < n; i++) {
-    int best = 1 << 20, at = 0;
-    for (int j = 0; j < m; j++) {
-      int d = __builtin_popcountll(queries[2 * i] ^ words[2 * j]) + __builtin_popcountll(queries[2 * i + 1] ^ words[2 * j + 1]);
-      if (d < best) {
-        best = d;
-        at = j;
+  for (int base = 0; base < n; base += 8) {
+    int count = std::min(8, n - base);
+    uint64_t low[8] = {}, high[8] = {}, best[8], at[8] = {};
+    for (int j = 0; j < count; j++) {
+      low[j] = queries[2 * (base + j)];
+      high[j] = queries[2 * (base + j) + 1];
+    }
+    std::fill(best, best + 8, 1 << 20);
+    for (int i = 0; i < m; i++) {
+      uint64_t a = words[2 * i], b = words[2 * i + 1];
+#pragma omp simd
+      for (int j = 0; j < 8; j++) {
+        uint64_t d = __builtin_popcountll(low[j] ^ a) + __builtin_popcountll(high[j] ^ b);
+        at[j] = d < best[j] ? i : at[j];
+        best[j] = std::min(best[j], d);
       }
     }
-    nearest[i] = at;
+    for (int j = 0; j < count; j++)
+      nearest[base + j] = at[j];
   }
 }
