@@ -79,11 +79,8 @@ pub(super) fn run(options: &Options, native: &mut Native) -> Result<(), String> 
     if options.check {
         return failures(wanted.into_iter().filter_map(|row| check(options, row, native).err()).collect());
     }
-    if let [.., (_, kernel)] = wanted[..]
-        && wanted.iter().all(|(_, kernel)| kept_apart(kernel.name))
-        && !options.kept_apart
-    {
-        return Err(format!("`{}` is measured only with `--kept-apart`", kernel.name));
+    if let Some(name) = options.only.iter().find(|name| kept_apart(name) && !options.kept_apart) {
+        return Err(format!("`{name}` is measured only with `--kept-apart`"));
     }
     let (mut open, mut apart, mut failed) = (Vec::new(), Vec::new(), Vec::new());
     table::head(options);
@@ -101,8 +98,8 @@ pub(super) fn run(options: &Options, native: &mut Native) -> Result<(), String> 
             Err(error) => failed.push(format!("{name}: {error}")),
         }
     }
-    summary("measured while working", &open);
-    summary("kept apart", &apart);
+    summary(options, "measured while working", &open);
+    summary(options, "kept apart", &apart);
     failures(failed)
 }
 
@@ -130,14 +127,18 @@ fn check(
 }
 
 /// The geometric mean and the worst ratio of a part.
-fn summary(part: &str, rows: &[Row]) {
+fn summary(options: &Options, part: &str, rows: &[Row]) {
     let worst = rows.iter().max_by(|a, b| a.ratio.total_cmp(&b.ratio));
-    if let Some(Row { name, ratio, .. }) = worst {
-        let mean = (rows.iter().map(|row| row.ratio.ln()).sum::<f64>() / rows.len() as f64).exp();
-        let count = rows.len();
-        println!(
+    let Some(Row { name, ratio, .. }) = worst else { return };
+    let mean = (rows.iter().map(|row| row.ratio.ln()).sum::<f64>() / rows.len() as f64).exp();
+    let count = rows.len();
+    match options.json {
+        true => println!(
+            "{{\"part\": \"{part}\", \"kernels\": {count}, \"geometric_mean\": {mean:.4}, \"worst\": {ratio:.4}, \"worst_kernel\": \"{name}\"}}"
+        ),
+        false => println!(
             "{part}: {count} kernels, geometric mean of the ratios {mean:.2}, worst {ratio:.2} ({name})"
-        );
+        ),
     }
 }
 
@@ -145,5 +146,46 @@ fn failures(failed: Vec<String>) -> Result<(), String> {
     match failed.len() {
         0 => Ok(()),
         n => Err(format!("{n} kernels of the zoo failed\n{}", failed.join("\n"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::case::Check;
+    use crate::bench::device::text;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn rows_name_kernels_and_native_functions_once() {
+        let mut names = BTreeSet::new();
+        for (ptx, kernel) in rows() {
+            let name = kernel.name;
+            assert!(names.insert(name), "two rows are named {name}");
+            let case = case((ptx, kernel), Size::Reduced);
+            assert!(
+                case.arrays.iter().any(|array| !matches!(array.check, Check::No)),
+                "{name} compares nothing"
+            );
+            assert!(!case.what.is_empty(), "{name} does not say its size");
+            let entries = text(ptx).expect("the PTX is committed");
+            for step in &case.steps {
+                assert!(
+                    entries.contains(&format!(".entry {}(", step.kernel)),
+                    "{ptx}.ptx has no {}",
+                    step.kernel
+                );
+            }
+            let native = crate::root().join("xtask/bench").join(format!("{ptx}.cpp"));
+            let native = std::fs::read_to_string(native).expect("the C++ is committed");
+            assert!(native.contains(&format!("NATIVE({name})")), "{ptx}.cpp has no {name}");
+        }
+        assert!(names.len() >= 60, "the zoo has {} kernels", names.len());
+    }
+
+    #[test]
+    fn about_a_quarter_is_kept_apart() {
+        let (all, apart) = (rows().count(), rows().filter(|(_, kernel)| kept_apart(kernel.name)).count());
+        assert!((all / 5..=all * 3 / 10).contains(&apart), "{apart} of {all} kernels are kept apart");
     }
 }
