@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Makes every NAME.ptx anew from NAME.cu. The benchmarks read the committed .ptx and need no clang.
+# Makes every NAME.ptx anew from NAME.cu, here or in the folder ZOO=../zoo. The benchmarks read the committed .ptx and need no clang.
 # The prelude in place of the headers of CUDA is the one of the fixtures.
 set -euo pipefail
-cd "$(dirname "$0")"
+cd "$(dirname "$0")/${ZOO:-.}"
 CLANG=${CLANG:-clang-22}
 for source in ${1:-*.cu}; do
   extra=$(sed -n 's|^// flags: ||p' "$source")

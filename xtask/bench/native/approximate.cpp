@@ -1,4 +1,5 @@
-// Compiled with -ffast-math: the functions of the mathematical library as vectors, approximate roots, sums in any order.
+// flags: -ffast-math
+// The functions of the mathematical library as vectors, approximate roots, sums in any order.
 #include "job.h"
 #include <algorithm>
 #include <cmath>

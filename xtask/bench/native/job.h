@@ -28,6 +28,24 @@ struct Entry {
   std::vector<Body> bodies;
 };
 
+// A function of the zoo enters itself here. Functions of the same name are ways to do the same work.
+std::vector<Entry> &zoo();
+struct Registered {
+  Registered(const char *name, Body body) {
+    for (Entry &entry : zoo())
+      if (!strcmp(entry.name, name)) {
+        entry.bodies.push_back(body);
+        return;
+      }
+    zoo().push_back({name, {body}});
+  }
+};
+#define NATIVE_WAY(NAME, WAY)                        \
+  static void NAME##_##WAY(Job &);                   \
+  static Registered NAME##_##WAY##_entry{#NAME, NAME##_##WAY}; \
+  static void NAME##_##WAY(Job &job)
+#define NATIVE(NAME) NATIVE_WAY(NAME, native)
+
 // By file.
 std::vector<Entry> streaming(), shared_memory(), pictures(), matrix(), integers(), approximate();
 

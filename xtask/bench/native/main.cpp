@@ -50,8 +50,13 @@ static bool open_job(const std::vector<Entry> &entries, const Entry *&entry, Job
   return true;
 }
 
+std::vector<Entry> &zoo() {
+  static std::vector<Entry> entries;
+  return entries;
+}
+
 int main() {
-  std::vector<Entry> entries;
+  std::vector<Entry> entries = zoo();
   for (auto part : {streaming, shared_memory, pictures, matrix, integers, approximate})
     for (Entry &entry : part())
       entries.push_back(entry);

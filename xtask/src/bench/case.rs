@@ -31,6 +31,16 @@ pub(crate) enum Check {
     Bytes,
     /// `|got - expected| <= abs + rel·|expected|` for each `f32`; `why` gives the source of the tolerances.
     Floats { abs: f32, rel: f32, why: &'static str },
+    /// The same for `f64`.
+    Doubles { abs: f64, rel: f64, why: &'static str },
+    /// As `Floats`, except for a share of the elements, where rounding decides a branch.
+    MostFloats { abs: f32, rel: f32, share: f64, why: &'static str },
+    /// As `Levels`, except for a share of the elements.
+    MostLevels { by: u8, share: f64, why: &'static str },
+    /// `|got - expected| <= by` for each byte; `why` gives the source of the difference.
+    Levels { by: u8, why: &'static str },
+    /// The same for `i16`.
+    Shorts { by: u8, why: &'static str },
 }
 
 /// An array that both sides work on.
@@ -89,7 +99,7 @@ pub(crate) struct Case {
     pub(crate) what: String,
     /// The largest allowed ratio, if the benchmark has a target.
     pub(crate) target: Option<f64>,
-    /// `bench/kernels/PTX.ptx`.
+    /// `bench/PTX.ptx`.
     pub(crate) ptx: &'static str,
     /// The entry of the native program.
     pub(crate) native: &'static str,
@@ -101,6 +111,11 @@ pub(crate) struct Case {
 }
 
 impl Case {
+    /// The name of the PTX file.
+    pub(crate) fn file(&self) -> &'static str {
+        self.ptx.rsplit_once('/').map_or(self.ptx, |(_, name)| name)
+    }
+
     /// Compares an array with its expected contents; the error names the first difference.
     pub(crate) fn compare(&self, index: usize, got: &[u8], expected: &[u8]) -> Result<(), String> {
         let name = self.name;
@@ -115,23 +130,68 @@ impl Case {
                 )),
             },
             Check::Floats { abs, rel, why } => {
-                for (at, (got, expected)) in floats(got).zip(floats(expected)).enumerate() {
-                    let off = (got - expected).abs();
-                    if off.is_nan() || off > abs + rel * expected.abs() {
-                        return Err(format!(
-                            "{name}: array {index} differs at element {at}: {got} instead of {expected}, by more than {abs} + \
-                             {rel} of it ({why})"
-                        ));
-                    }
-                }
-                Ok(())
+                self.close(index, (abs.into(), rel.into(), 0.0, why), (floats(got), floats(expected)))
             }
+            Check::MostFloats { abs, rel, share, why } => {
+                self.close(index, (abs.into(), rel.into(), share, why), (floats(got), floats(expected)))
+            }
+            Check::Doubles { abs, rel, why } => {
+                self.close(index, (abs, rel, 0.0, why), (doubles(got), doubles(expected)))
+            }
+            Check::Shorts { by, why } => {
+                self.close(index, (by.into(), 0.0, 0.0, why), (shorts(got), shorts(expected)))
+            }
+            Check::Levels { by, why } => {
+                self.close(index, (by.into(), 0.0, 0.0, why), (levels(got), levels(expected)))
+            }
+            Check::MostLevels { by, share, why } => {
+                self.close(index, (by.into(), 0.0, share, why), (levels(got), levels(expected)))
+            }
+        }
+    }
+
+    /// Compares numbers within tolerances, except for a share of them. Equal infinities agree; a NaN agrees
+    /// with nothing.
+    fn close(
+        &self,
+        index: usize,
+        (abs, rel, share, why): (f64, f64, f64, &str),
+        (got, expected): (impl Iterator<Item = f64>, impl Iterator<Item = f64>),
+    ) -> Result<(), String> {
+        let name = self.name;
+        let (mut count, mut differ, mut first) = (0, 0, None);
+        for (got, expected) in got.zip(expected) {
+            let off = if got == expected { 0.0 } else { (got - expected).abs() };
+            if off.is_nan() || off > abs + rel * expected.abs() {
+                differ += 1;
+                first = first.or(Some((count, got, expected)));
+            }
+            count += 1;
+        }
+        match first {
+            Some((at, got, expected)) if f64::from(differ) > share * f64::from(count) => Err(format!(
+                "{name}: array {index} differs at {differ} of {count} elements, first at element {at}: {got} instead of {expected}, \
+                 by more than {abs} + {rel} of it ({why})"
+            )),
+            _ => Ok(()),
         }
     }
 }
 
-fn floats(bytes: &[u8]) -> impl Iterator<Item = f32> + '_ {
-    bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+fn floats(bytes: &[u8]) -> impl Iterator<Item = f64> + '_ {
+    bytes.chunks_exact(4).map(|b| f64::from(f32::from_le_bytes([b[0], b[1], b[2], b[3]])))
+}
+
+fn levels(bytes: &[u8]) -> impl Iterator<Item = f64> + '_ {
+    bytes.iter().map(|b| f64::from(*b))
+}
+
+fn shorts(bytes: &[u8]) -> impl Iterator<Item = f64> + '_ {
+    bytes.chunks_exact(2).map(|b| f64::from(i16::from_le_bytes([b[0], b[1]])))
+}
+
+fn doubles(bytes: &[u8]) -> impl Iterator<Item = f64> + '_ {
+    bytes.chunks_exact(8).map(|b| f64::from_le_bytes([b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]]))
 }
 
 /// A reproducible sequence of pseudo-random numbers.

@@ -43,7 +43,7 @@ impl<'a> Device<'a> {
     ) -> Result<Self, ptxvm::Error> {
         let vm = Vm::with(ptxvm::Options { cpu, team, ..ptxvm::Options::default() })?;
         let text = text(case.ptx).map_err(ptxvm::Error::caller)?;
-        let module = vm.load(&format!("{}.ptx", case.ptx), &text)?;
+        let module = vm.load(&format!("{}.ptx", case.file()), &text)?;
         let buffers: Vec<Buffer<u8>> =
             case.arrays.iter().map(|array| vm.buffer(&array.bytes)).collect::<Result<_, _>>()?;
         let mut launches = Vec::new();
@@ -125,8 +125,8 @@ impl<'a> Device<'a> {
     }
 }
 
-/// The PTX of a benchmark.
-pub(crate) fn text(name: &str) -> Result<String, String> {
-    let path = crate::root().join("xtask/bench/kernels").join(format!("{name}.ptx"));
+/// The PTX of a benchmark, by its path in `xtask/bench`.
+pub(crate) fn text(path: &str) -> Result<String, String> {
+    let path = crate::root().join("xtask/bench").join(format!("{path}.ptx"));
     std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))
 }

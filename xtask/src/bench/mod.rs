@@ -17,6 +17,7 @@ mod native;
 mod overhead;
 mod peers;
 mod table;
+mod zoo;
 
 use case::{Case, Check, Size};
 use clock::{Clock, Took, median};
@@ -27,13 +28,16 @@ use ptxvm::{Cpu, Engine};
 use std::time::Duration;
 
 const USAGE: &str = "usage: cargo xtask bench [--only NAME[,NAME...]] [--threads N] [--rounds N] [--cpu avx512|avx2|baseline] [--team N] \
-                     [--engine interp] [--peers] [--clock wall|cpu] [--json]\n\
+                     [--engine interp] [--peers] [--clock wall|cpu] [--zoo [--kept-apart] [--check]] [--json]\n\
                      \n\
                      --team N         native code runs N warps of a CTA as one, where it can\n\
                      --engine interp  also how many times faster native code is than the interpreter, on smaller sizes\n\
                      --peers          also how many times faster native code is than OpenCL on the CPU and than `ptx_run` of another \
                      library, where they are installed\n\
-                     --only overheads only what compiling and launching cost";
+                     --only overheads only what compiling and launching cost\n\
+                     --zoo            kernels of many kinds that nothing was tuned for, instead of the benchmark's\n\
+                     --kept-apart     with --zoo: also the quarter that is measured only at the end\n\
+                     --check          with --zoo: only compares results, of both engines, on smaller sizes";
 
 /// The least time of one side in a round.
 const ROUND: Duration = Duration::from_millis(12);
@@ -49,6 +53,9 @@ pub(crate) struct Options {
     peers: bool,
     clock: Clock,
     json: bool,
+    zoo: bool,
+    kept_apart: bool,
+    check: bool,
 }
 
 impl Options {
@@ -63,6 +70,9 @@ impl Options {
             peers: false,
             clock: Clock::Wall,
             json: false,
+            zoo: false,
+            kept_apart: false,
+            check: false,
         };
         let mut args = args.iter();
         while let Some(arg) = args.next() {
@@ -74,6 +84,9 @@ impl Options {
                 "--team" => options.team = Some(number(value()?)?),
                 "--json" => options.json = true,
                 "--peers" => options.peers = true,
+                "--zoo" => options.zoo = true,
+                "--kept-apart" => options.kept_apart = true,
+                "--check" => options.check = true,
                 "--engine" if value()? == "interp" => options.interp = true,
                 "--clock" => match value()?.as_str() {
                     "wall" => options.clock = Clock::Wall,
@@ -89,10 +102,18 @@ impl Options {
                 _ => return Err(USAGE.to_owned()),
             }
         }
-        let known = |name: &String| name == "overheads" || cases::ALL.iter().any(|(n, _)| n == name);
-        if let Some(unknown) = options.only.iter().find(|name| !known(name)) {
-            let names: Vec<&str> = cases::ALL.iter().map(|(name, _)| *name).collect();
-            return Err(format!("no benchmark `{unknown}`; there are {}, overheads", names.join(", ")));
+        if !options.zoo && (options.kept_apart || options.check) {
+            return Err(format!("`--kept-apart` and `--check` need `--zoo`\n{USAGE}"));
+        }
+        if options.zoo && (options.peers || options.interp) {
+            return Err(format!("`--zoo` has no `--peers` and no `--engine`\n{USAGE}"));
+        }
+        let names: Vec<&str> = match options.zoo {
+            true => zoo::rows().map(|(_, row)| row.name).collect(),
+            false => cases::ALL.iter().map(|(name, _)| *name).chain(["overheads"]).collect(),
+        };
+        if let Some(unknown) = options.only.iter().find(|name| !names.contains(&name.as_str())) {
+            return Err(format!("no benchmark `{unknown}`; there are {}", names.join(", ")));
         }
         Ok(options)
     }
@@ -144,6 +165,9 @@ pub(crate) fn bench(args: &[String]) -> Result<(), String> {
     }
     let program = native::build()?;
     let mut native = Native::start(&program, options.threads)?;
+    if options.zoo {
+        return zoo::run(&options, &mut native);
+    }
     let mut peers = if options.peers { Peers::start(options.threads) } else { Peers::none() };
     let mut rows = Vec::new();
     table::head(&options);
@@ -218,6 +242,26 @@ fn row(options: &Options, case: &Case, native: &mut Native, peers: &mut Peers) -
 /// Runs every native version, compares its results with those of the first run on the device, and returns the
 /// fastest version.
 fn agree(case: &Case, device: &Device<'_>, native: &mut Native) -> Result<usize, String> {
+    let mut fastest = (f64::INFINITY, 0);
+    compare(case, device, native, |native, way| {
+        let times = native.run(way, 5)?;
+        let time = median(times.iter().map(|took| took.by(Clock::Wall)).collect());
+        if time < fastest.0 {
+            fastest = (time, way);
+        }
+        Ok(())
+    })?;
+    Ok(fastest.1)
+}
+
+/// Compares the results of every native version with those of the first run on the device. Each version is
+/// passed on while it is open.
+fn compare(
+    case: &Case,
+    device: &Device<'_>,
+    native: &mut Native,
+    mut then: impl FnMut(&mut Native, usize) -> Result<(), String>,
+) -> Result<(), String> {
     let compared: Vec<usize> = (0..device.arrays().len())
         .filter(|index| !matches!(device.arrays()[*index].check, Check::No))
         .collect();
@@ -229,20 +273,16 @@ fn agree(case: &Case, device: &Device<'_>, native: &mut Native) -> Result<usize,
         .map(|index| device.array(*index))
         .collect::<Result<_, _>>()
         .map_err(|e| e.to_string())?;
-    let mut fastest = (f64::INFINITY, 0);
+    native.open(case)?;
     for way in 0..native.ways() {
         native.open(case)?;
         native.run(way, 1)?;
         for (index, got) in compared.iter().zip(&got) {
             case.compare(*index, got, &native.array(*index, got.len())?)?;
         }
-        let times = native.run(way, 5)?;
-        let time = median(times.iter().map(|took| took.by(Clock::Wall)).collect());
-        if time < fastest.0 {
-            fastest = (time, way);
-        }
+        then(native, way)?;
     }
-    Ok(fastest.1)
+    Ok(())
 }
 
 /// The ratio of the interpreter's time to that of native code.

@@ -11,26 +11,28 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-/// Files that are compiled with reassociation and approximate functions, as is usual for such work.
-const FAST_MATH: &[&str] = &["approximate.cpp"];
+/// The head of a line of a source that names further options of the compiler.
+const FLAGS: &str = "// flags: ";
 
 /// Builds the native program if it is older than its sources.
 ///
 /// # Errors
 /// g++ is missing, or refuses a source.
 pub(crate) fn build() -> Result<PathBuf, String> {
-    let folder = crate::root().join("xtask/bench/native");
+    let folders = ["native", "zoo"].map(|name| crate::root().join("xtask/bench").join(name));
     let made = crate::root().join("target/bench");
     std::fs::create_dir_all(&made).map_err(|e| format!("{}: {e}", made.display()))?;
     let mut sources = Vec::new();
-    for entry in std::fs::read_dir(&folder).map_err(|e| format!("{}: {e}", folder.display()))? {
-        let path = entry.map_err(|e| e.to_string())?.path();
-        if path.extension().is_some_and(|e| e == "cpp") {
-            sources.push(path);
+    for folder in &folders {
+        for entry in std::fs::read_dir(folder).map_err(|e| format!("{}: {e}", folder.display()))? {
+            let path = entry.map_err(|e| e.to_string())?.path();
+            if path.extension().is_some_and(|e| e == "cpp") {
+                sources.push(path);
+            }
         }
     }
     sources.sort();
-    let header = folder.join("job.h");
+    let header = folders[0].join("job.h");
     let mut objects = Vec::new();
     let mut fresh = false;
     for source in &sources {
@@ -39,9 +41,7 @@ pub(crate) fn build() -> Result<PathBuf, String> {
         if !newer(&object, &[source, &header]) {
             let mut gxx = tool();
             gxx.args(["-c", "-Wall", "-Wno-psabi"]).arg(source).arg("-o").arg(&object);
-            if FAST_MATH.contains(&name.as_str()) {
-                gxx.arg("-ffast-math");
-            }
+            gxx.arg("-I").arg(&folders[0]).args(flags(source)?);
             run(gxx)?;
             fresh = true;
         }
@@ -54,6 +54,13 @@ pub(crate) fn build() -> Result<PathBuf, String> {
         run(gxx)?;
     }
     Ok(program)
+}
+
+/// Further options for a source, from its own text: `-ffast-math` where approximate functions are usual.
+fn flags(source: &Path) -> Result<Vec<String>, String> {
+    let text = std::fs::read_to_string(source).map_err(|e| format!("{}: {e}", source.display()))?;
+    let line = text.lines().find_map(|line| line.strip_prefix(FLAGS)).unwrap_or_default();
+    Ok(line.split_whitespace().map(str::to_owned).collect())
 }
 
 /// The compiler of native programs.

@@ -98,7 +98,8 @@ fn long(options: &Options) -> Result<f64, ptxvm::Error> {
 /// Seconds that a launch of an empty kernel takes.
 fn launch(options: &Options, threads: u32, ctas: u32, warps: u32) -> Result<f64, ptxvm::Error> {
     let vm = Vm::with_cpu(AddressSize::Bits64, options.cpu)?;
-    let kernel = vm.load("empty.ptx", &text("empty").map_err(ptxvm::Error::caller)?)?.kernel("empty")?;
+    let kernel =
+        vm.load("empty.ptx", &text("kernels/empty").map_err(ptxvm::Error::caller)?)?.kernel("empty")?;
     let launch = Launch::new([ctas, 1, 1], [32 * warps, 1, 1]).threads(threads).engine(Engine::Jit);
     vm.launch(&kernel, &launch)?;
     let mut times = Vec::new();

@@ -53,7 +53,7 @@ impl Kind {
             std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))
         };
         match self {
-            Kind::OpenCl => Ok(read("prelude")? + &read(case.ptx)?),
+            Kind::OpenCl => Ok(read("prelude")? + &read(case.file())?),
             Kind::PtxRun => device::text(case.ptx),
         }
     }

@@ -83,9 +83,7 @@ pub(super) fn all(
     let root = crate::root();
     let bench: BTreeSet<Launch> = launched_kernels()
         .into_iter()
-        .map(|(ptx, kernel, block)| {
-            (root.join(format!("xtask/bench/kernels/{ptx}.ptx")), kernel.to_owned(), block)
-        })
+        .map(|(ptx, kernel, block)| (root.join(format!("xtask/bench/{ptx}.ptx")), kernel.to_owned(), block))
         .collect();
     let mut others = BTreeSet::new();
     fixtures(&root.join("tests/fixtures"), &mut others)?;

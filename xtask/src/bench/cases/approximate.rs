@@ -13,7 +13,7 @@ pub(super) fn black_scholes(size: Size) -> Case {
         name: "black_scholes",
         what: format!("{n} options"),
         target: Some(0.9),
-        ptx: "black_scholes",
+        ptx: "kernels/black_scholes",
         native: "black_scholes",
         arrays: vec![
             Array::output(4 * n, price),
@@ -47,7 +47,7 @@ pub(super) fn nbody(size: Size) -> Case {
         name: "nbody",
         what: format!("{n} bodies"),
         target: Some(1.1),
-        ptx: "nbody",
+        ptx: "kernels/nbody",
         native: "nbody",
         arrays: vec![
             Array::input(Noise::new(10).floats(4 * n, -1.0, 1.0)),
@@ -81,7 +81,7 @@ pub(super) fn softmax(size: Size) -> Case {
         name: "softmax",
         what: format!("{rows} rows of {columns}"),
         target: None,
-        ptx: "softmax",
+        ptx: "kernels/softmax",
         native: "softmax",
         arrays: vec![
             Array::input(Noise::new(21).floats(rows * columns, -4.0, 4.0)),
@@ -105,7 +105,7 @@ pub(super) fn waves(size: Size) -> Case {
         name: "waves",
         what: format!("{width} x {height}, {count} sources"),
         target: None,
-        ptx: "waves",
+        ptx: "kernels/waves",
         native: "waves",
         arrays: vec![
             Array::input(Noise::new(22).floats(4 * count, 0.5, 6.0)),

@@ -20,7 +20,7 @@ fn sgemm(size: Size, name: &'static str, target: f64, tile: usize, block: [u32; 
         name,
         what: format!("{n}^3"),
         target: Some(target),
-        ptx: "sgemm",
+        ptx: "kernels/sgemm",
         native: "sgemm",
         arrays: vec![
             Array::input(Noise::new(11).floats(n * n, -1.0, 1.0)),
@@ -50,7 +50,7 @@ pub(super) fn matvec(size: Size) -> Case {
         name: "matvec",
         what: format!("{rows} x {columns}"),
         target: None,
-        ptx: "matvec",
+        ptx: "kernels/matvec",
         native: "matvec",
         arrays: vec![
             Array::input(Noise::new(23).floats(rows * columns, 0.0, 1.0)),

@@ -9,7 +9,7 @@ pub(super) fn mandelbrot(size: Size) -> Case {
         name: "mandelbrot",
         what: format!("{width} x {height}, 255 turns"),
         target: Some(1.0),
-        ptx: "mandelbrot",
+        ptx: "kernels/mandelbrot",
         native: "mandelbrot",
         arrays: vec![Array::output(width * height, Check::Bytes)],
         numbers: vec![width as f64, height as f64, -2.0, -1.125, f64::from(step), 255.0],
@@ -38,7 +38,7 @@ pub(super) fn sad_stereo(size: Size) -> Case {
         name: "sad_stereo",
         what: format!("{width} x {height}, +-16, window 5 x 5"),
         target: Some(0.4),
-        ptx: "sad",
+        ptx: "kernels/sad",
         native: "sad_stereo",
         arrays: vec![
             Array::input(Noise::new(13).words(words)),
@@ -68,7 +68,7 @@ pub(super) fn sad_blocks(size: Size) -> Case {
         name: "sad_blocks",
         what: format!("{width} x {height}, blocks of 16 x 16"),
         target: None,
-        ptx: "sad",
+        ptx: "kernels/sad",
         native: "sad_blocks",
         arrays: vec![
             Array::input(Noise::new(15).words(words * height)),
@@ -91,7 +91,7 @@ pub(super) fn convolution(size: Size) -> Case {
         name: "convolution",
         what: format!("{width} x {height}, 5 x 5"),
         target: None,
-        ptx: "convolution",
+        ptx: "kernels/convolution",
         native: "convolution",
         arrays: vec![
             Array::input(Noise::new(25).floats(width * height, 0.0, 1.0)),

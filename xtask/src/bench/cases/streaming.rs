@@ -15,7 +15,7 @@ pub(super) fn saxpy(size: Size) -> Case {
         name: "saxpy",
         what: format!("{n} elements"),
         target: Some(1.1),
-        ptx: "saxpy",
+        ptx: "kernels/saxpy",
         native: "saxpy",
         arrays: vec![Array::input(x), Array::inout(y, CONTRACTED)],
         numbers: vec![n as f64, 2.5],
@@ -45,7 +45,7 @@ pub(super) fn reduction(size: Size) -> Case {
         name: "reduction",
         what: format!("{n} elements, {ctas} CTAs"),
         target: Some(1.1),
-        ptx: "reduction",
+        ptx: "kernels/reduction",
         native: "reduction",
         arrays: vec![Array::input(input), Array::output(4 * ctas, check)],
         numbers: vec![n as f64, ctas as f64],
@@ -66,7 +66,7 @@ pub(super) fn stencil(size: Size) -> Case {
         name: "stencil",
         what: format!("{side}^3 points"),
         target: Some(1.5),
-        ptx: "stencil",
+        ptx: "kernels/stencil",
         native: "stencil",
         arrays: vec![
             Array::input(Noise::new(4).floats(n, 0.0, 1.0)),
@@ -103,7 +103,7 @@ pub(super) fn transpose(size: Size) -> Case {
         name: "transpose",
         what: format!("{side} x {side}"),
         target: Some(1.5),
-        ptx: "transpose",
+        ptx: "kernels/transpose",
         native: "transpose",
         arrays: vec![
             Array::input(Noise::new(5).words(side * side)),
@@ -128,7 +128,7 @@ pub(super) fn scan(size: Size) -> Case {
         name: "scan",
         what: format!("{n} elements"),
         target: Some(1.5),
-        ptx: "scan",
+        ptx: "kernels/scan",
         native: "scan",
         arrays: vec![
             Array::input(Noise::new(6).words(n)),
@@ -150,7 +150,7 @@ pub(super) fn particles(size: Size) -> Case {
         name: "particles",
         what: format!("{n} structures of 24 bytes, {turns} turns"),
         target: None,
-        ptx: "particles",
+        ptx: "kernels/particles",
         native: "particles",
         arrays: vec![
             Array::inout(
