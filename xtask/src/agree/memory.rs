@@ -7,6 +7,7 @@
 
 use super::forms::{Spelled, letter, register, vector};
 use super::generate::{Generator, Taste};
+use super::run::INPUT;
 use ptx::isa::{AtomOp, Dir, Op, Slot, Space, Ty, TyKind, Word};
 
 /// Commutative operations with their types; every pair has its own 64 bytes.
@@ -20,6 +21,9 @@ const COMMUTING: &[(&str, &[&str])] = &[
 ];
 /// Bytes of all pairs, in global and in shared memory.
 pub(super) const COMBINED: u32 = 64 * 17;
+
+/// The most bytes that are added to an address in the input.
+const AT: u32 = 16384;
 
 /// The target of an access.
 struct Place {
@@ -246,7 +250,7 @@ impl Generator<'_> {
             return Some(Place { before, address: format!("%da+{}", self.at(64, bytes)) });
         }
         // Read only.
-        let at = self.at(16384, bytes);
+        let at = self.at(AT, bytes);
         let before = match self.random.below(9) {
             6 => {
                 let step = match self.random.below(3) {
@@ -256,9 +260,11 @@ impl Generator<'_> {
                 };
                 // Known when the code is made, or the same in all threads at least.
                 let known = self.random.pick(&["mov.u32 %n0, %ntid.x;", "and.b32 %n0, %u0, 31;"]);
-                // By columns only where the last of them lies within the input.
+                // By columns only where the last of them lies within the input. A step is at most 64 or the width of the block.
+                let [x, y, _] = self.block;
+                let last = (x - 1) * x.max(64) + y - 1;
                 let sum = match self.random.below(3) {
-                    0 if self.block[0] <= 64 => format!("%t0, {step}, %t1"),
+                    0 if (last + 1) * bytes + AT <= INPUT as u32 => format!("%t0, {step}, %t1"),
                     _ => format!("%t1, {step}, %t0"),
                 };
                 format!(

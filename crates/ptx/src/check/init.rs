@@ -109,7 +109,8 @@ impl Filler<'_, '_> {
         }
         let size = inner.iter().fold(u64::from(self.ty.bytes()), |n, d| n.saturating_mul(*d));
         for (index, item) in items.iter().enumerate() {
-            self.fill(inner, offset + index as u64 * size, item);
+            // Saturated in variables that are too large, which is an error of its own.
+            self.fill(inner, offset.saturating_add(size.saturating_mul(index as u64)), item);
         }
     }
 
