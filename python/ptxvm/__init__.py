@@ -28,8 +28,8 @@ array([2.5, 5. , 7.5], dtype=float32)
 >>> report.ctas, report.thread_instructions
 (1, 27)
 
-What is wrong with a text is a :class:`RejectedError`, what goes wrong in a kernel a :class:`TrapError`; both hold the report that people read, and its
-fields. ``python -m ptxvm`` is the command line, and ``pytest --ptxvm`` runs any suite of CUDA tests on the CPU.
+A mistake in the text raises :class:`RejectedError`, a mistake of a running kernel :class:`TrapError`. ``str(error)`` is the report as the command line
+prints it, and its parts are attributes. ``python -m ptxvm`` is the command line, and ``pytest --ptxvm`` runs any suite of CUDA tests on the CPU.
 """
 
 from ._native import VERSION as __version__

@@ -1,4 +1,4 @@
-"""Errors, in four kinds that are never mixed: of the text, the running program, the caller, the machine."""
+"""The exceptions of the package. An error is in the PTX text, in the running kernel, in the call, or in the machine, and each has its class."""
 
 from __future__ import annotations
 

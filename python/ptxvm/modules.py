@@ -1,4 +1,4 @@
-"""Loaded modules."""
+"""Loaded modules: their kernels and variables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The result of a launch."""
+"""The report of a launch: statistics, and the output of the kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sweeps: a kernel in many cases, on all processes and machines of an executor."""
+"""Sweeps: launches of one kernel in many cases, which an executor distributes over processes or machines."""
 
 from __future__ import annotations
 

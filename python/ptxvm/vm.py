@@ -1,4 +1,4 @@
-"""Devices."""
+"""Virtual devices: their memory, modules and streams."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 //! Devices, memory, modules and streams.
 //!
-//! Invariant: memory lives as long as its [`Memory`]; modules, kernels and memory keep what they need of the device.
+//! Invariant: device memory exists as long as its [`Memory`]. Modules, kernels and memory keep the device alive.
 
 use crate::errors::{diagnostics, raise, usage};
 use crate::launch::{Kernel, until};

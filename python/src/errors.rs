@@ -1,4 +1,4 @@
-//! Errors of the virtual machine as exceptions of `ptxvm.errors`.
+//! Converts errors of the virtual machine to the exceptions of `ptxvm.errors`.
 //!
 //! Invariant: each kind of error has one class, and its fields are plain values of Python.
 

@@ -1,6 +1,6 @@
 //! Host memory that Python lends to kernels without a copy: numpy arrays, and objects with DLPack.
 //!
-//! Invariant: a range is lent while its [`Memory`] lives, and the object that owns the bytes lives at least as long.
+//! Invariant: kernels can access a range as long as its [`Memory`] exists, and the object that owns the bytes exists at least as long.
 
 use crate::device::{Device, Memory, Owner};
 use crate::errors::{raise, usage};

@@ -1,14 +1,15 @@
-//! Findings of processes for the process that waits for them: a file to which each appends lines.
+//! The journal: a file to which the processes of a program append their findings, and which `ptxvm exec` reads when they have ended.
 //!
-//! A line is a JSON array. Its first element says what it is:
+//! A line is a JSON array. Its first element is the kind of the line:
 //!
-//! * `["finding", process, number, told, count, identity, before, behind, text]`: the finding with that number of that process. A later line of
-//!   the same one replaces an earlier one. `told`: 1 if the process has printed `text`. `before` and `behind` are the finding as a JSON
-//!   object without its count. Findings of equal `identity` are the same in all processes.
-//! * `["suppressed", process, count]`: how many findings suppressions cover in that process.
+//! * `["finding", process, number, told, count, identity, before, behind, text]`: a finding. `process` and `number` identify it; a later
+//!   line with the same two replaces an earlier one. `told` is 1 if the process has printed `text`. `before` and `behind` are the parts of
+//!   the finding's JSON object before and after the value of `count`. Findings of several processes with the same `identity` are reported
+//!   as one.
+//! * `["suppressed", process, count]`: the number of findings of that process that suppressions cover.
 //!
-//! Invariant: a line is written by one system call to a file that was opened for appending, so lines of several processes do not mix, and
-//! what a process has written stays when it dies.
+//! Invariant: each line is written by one system call to a file that is open for appending. So lines of several processes do not mix, and
+//! the lines of a process remain if it is killed.
 
 use crate::finding::Finding;
 use crate::json::quoted;

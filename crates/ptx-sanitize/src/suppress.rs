@@ -1,7 +1,7 @@
-//! Suppressions: which findings are known and accepted, and not to be reported.
+//! Suppressions: rules for findings that are known and accepted, and are therefore not reported.
 //!
-//! A file has one rule a line. A rule is a list of conditions `KEY=VALUE` with white space between them, and covers the findings that meet
-//! all of them:
+//! A file has one rule per line. A rule is a list of conditions `KEY=VALUE`, separated by white space. It covers the findings that meet
+//! all conditions:
 //!
 //! ```text
 //! # The counters are only statistics.
@@ -21,7 +21,7 @@
 //!
 //! A value with white space or `#` stands in double quotes, in which `\"` is a quote and `\\` a backslash. `#` begins a comment.
 //!
-//! Invariant: a rule without conditions does not exist, so that no rule covers everything by mistake.
+//! Invariant: a rule has at least one condition, so that no rule covers every finding by mistake.
 
 use crate::finding::{Finding, Kind, Tool};
 use std::ops::RangeInclusive;

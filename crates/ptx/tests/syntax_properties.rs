@@ -4,6 +4,7 @@
 use proptest::prelude::*;
 use ptx::Span;
 use ptx::diag::render::{Color, Source};
+use ptx::isa::Space;
 use ptx::syntax::tree::{
     Address, Block, Declarator, Expr, ExprKind, Initializer, Instruction, Item, Operand, OperandKind,
     Parameter, Specifiers, Statement, Variable,
@@ -137,7 +138,8 @@ fn declarator(d: &Declarator, mut nest: Nest) {
 }
 
 fn variable(v: &Variable, mut nest: Nest) {
-    assert!(!v.names.is_empty());
+    let may_be_nameless = matches!(v.specifiers.space.value, Space::Global | Space::Const | Space::Shared);
+    assert!(may_be_nameless || !v.names.is_empty());
     specifiers(&v.specifiers, &nest);
     for d in &v.names {
         declarator(d, nest.child(d.span));
@@ -176,7 +178,9 @@ fn block(b: &Block, mut nest: Nest) {
                 }
             }
             Statement::BranchTargets(t) => {
-                nest.child(t.label.span);
+                if let Some(label) = t.label {
+                    nest.child(label.span);
+                }
                 for t in &t.targets {
                     nest.child(t.span);
                 }
@@ -184,6 +188,7 @@ fn block(b: &Block, mut nest: Nest) {
             Statement::Label(_)
             | Statement::Loc(_)
             | Statement::Pragma(_)
+            | Statement::Target(_)
             | Statement::CallTargets(_)
             | Statement::Error(_) => {}
         }

@@ -297,7 +297,7 @@ fn labels_name_the_directives_behind_them() {
                 let count = t.count.as_ref().map_or(String::new(), |c| format!("<{}>", expr(&source, c)));
                 format!("{}{count}", t.name.text(&source))
             });
-            format!("{} branches to {targets};", t.label.text(&source))
+            format!("{} branches to {targets};", t.label.map_or("", |l| l.text(&source)))
         }
         Statement::CallTargets(t) => {
             format!("{} calls {};", t.label.text(&source), list(&t.targets, |n| n.text(&source).into()))

@@ -183,7 +183,7 @@ impl Module {
         })?;
         let bound = ptx_exec::launch::Kernel::new(&self.loaded, id, code);
         let params = layout(bound.function());
-        let natives = Arc::new(Natives::default());
+        let natives = Arc::default();
         Ok(Kernel { device: self.device.clone(), params, bound: Arc::new(bound), natives })
     }
 }

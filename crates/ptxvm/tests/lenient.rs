@@ -106,6 +106,81 @@ fn a_register_plus_a_constant_is_an_operand() {
 }
 
 #[test]
+fn a_barrier_for_no_threads_is_for_the_cta() {
+    // Each lane reads what the last warp stored.
+    let exchange = |barrier: &str| {
+        format!(
+            ".shared .align 4 .b8 s[256];\n.reg .u32 w, x;\n.reg .pred p, q;\nmov.u32 w, s;\nshl.b32 x, %t, 2;\n\
+             add.u32 x, w, x;\nst.shared.u32 [x], %in;\nsetp.gt.u32 p, %t, 31;\n{barrier}\nxor.b32 %t, %t, 32;\n\
+             shl.b32 x, %t, 2;\nadd.u32 x, w, x;\nld.shared.u32 %out, [x];"
+        )
+    };
+    // The inputs are odd multiples of the lanes' numbers, so a lane's number is a product with the inverse.
+    let other = |v: u32| {
+        let lane = v.wrapping_mul(0x9E37_79B9u32.wrapping_pow(u32::MAX / 2));
+        (lane ^ 32).wrapping_mul(0x9E37_79B9)
+    };
+    for barrier in ["bar.sync 0, 0;", "barrier.sync.aligned 3, 0;", "bar.red.or.pred q, 2, 0, p;"] {
+        expect(Code::NonStandard, "", &exchange(barrier), other);
+    }
+    let counted = "bar.red.popc.u32 %out, 0, 0, p;";
+    let body = format!(".reg .pred p;\nsetp.gt.u32 p, %t, 15;\n{counted}");
+    expect(Code::NonStandard, "", &body, |_| 48);
+}
+
+#[test]
+fn elements_beyond_a_pair_are_zero() {
+    let vector = ".reg .v2 .u32 v;\nmov.u32 v.x, %in;\nmov.u32 v.y, 7;\n";
+    expect(Code::NonStandard, "", &format!("{vector}mov.u32 %out, v.z;"), |_| 0);
+    expect(Code::NonStandard, "", &format!("{vector}sub.u32 %out, v.w, v.x;"), |v| 0u32.wrapping_sub(v));
+    expect(Code::NonStandard, "", &format!("{vector}add.u32 %out, v.b + 5, %in;"), |v| v.wrapping_add(5));
+    let wide = ".reg .v2 .f64 d;\n.reg .u64 q;\nmov.f64 d.x, 1.0;\nmov.f64 d.y, 1.0;\nadd.f64 d.x, d.x, d.z;\n\
+                mov.b64 q, d.x;\nshr.u64 q, q, 32;\ncvt.u32.u64 %out, q;";
+    expect(Code::NonStandard, "", wide, |_| (1f64.to_bits() >> 32) as u32);
+    let narrow = ".reg .v2 .b8 c;\n.reg .u16 h;\n.shared .b8 s[4];\nst.shared.b8 [s], c.a;\nld.shared.u8 h, [s];\n\
+                  cvt.u32.u16 %out, h;\nadd.u32 %out, %out, %in;";
+    expect(Code::NonStandard, "", narrow, |v| v);
+    let passed = ".func (.reg .u32 r) id(.reg .u32 x)\n{\nmov.u32 r, x;\nret;\n}";
+    expect(Code::NonStandard, passed, &format!("{vector}call (%out), id, (v.z);"), |_| 0);
+}
+
+#[test]
+fn directives_without_effect_are_taken() {
+    expect(Code::NonStandard, "", ".target sm_70\nmov.u32 %out, %in;\n.target sm_70", |v| v);
+    expect(
+        Code::NonStandard,
+        ".global .u32 ;\n.visible .shared .align 8 .b64 ;",
+        "mov.u32 %out, %in;",
+        |v| v,
+    );
+    let lists =
+        "list: .branchtargets here, missing;\n.branchtargets here, missing;\nhere: mov.u32 %out, %in;";
+    expect(Code::NonStandard, "", lists, |v| v);
+    expect(Code::NonStandard, "", "fence.acquire.gpu;\nmov.u32 %out, %in;", |v| v);
+}
+
+#[test]
+fn the_newest_of_two_architectures_is_the_target() {
+    for names in ["sm_70, sm_60", "sm_60, sm_70", "sm_70, sm_70"] {
+        let text = format!(
+            ".version 6.4\n.target {names}\n.address_size 64\n.visible .entry k(.param .u64 out)\n{{\n\
+             .reg .u64 %a;\n.reg .b32 %m;\nld.param.u64 %a, [out];\nmatch.any.sync.b32 %m, 5, -1;\n\
+             st.global.b32 [%a], %m;\nret;\n}}\n"
+        );
+        let vm = Vm::new().expect("a device");
+        let module = vm.load("k.ptx", &text).unwrap_or_else(|error| panic!("{error:?}"));
+        assert!(module.warnings().iter().any(|d| d.code == Code::NonStandard), "{names}");
+        let kernel = module.kernel("k").expect("it has one");
+        let to = vm.zeros::<u32>(1).expect("memory");
+        let launch = Launch::new([1; 3], [32, 1, 1]).args(&kernel, &[Arg::buffer(&to)]).expect("they fit");
+        vm.launch(&kernel, &launch).unwrap_or_else(|error| panic!("{names}: {error:?}"));
+        assert_eq!(to.read().expect("memory"), [u32::MAX], "{names}");
+        let strict = CheckOptions { strict: true, ..CheckOptions::default() };
+        assert!(vm.load_with("k.ptx", &text, &strict).is_err(), "{names}");
+    }
+}
+
+#[test]
 fn what_else_is_taken() {
     // 0xE8 is the majority of three; 0x1E8 is cut to it.
     let majority = "lop3.b32 %out, %in, 0xFF00FF00, 0x0F0F0F0F, 0x1E8;";

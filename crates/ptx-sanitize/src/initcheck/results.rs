@@ -1,6 +1,7 @@
-//! How definedness moves between registers: what instructions give their destinations.
+//! Propagation of undefined bits from the source registers of an instruction to its destination.
 //!
-//! Invariant: a destination is undefined only in lanes that execute the instruction, and only where a source that its bits depend on is.
+//! Invariant: an instruction makes a bit of its destination undefined only in lanes that execute it, and only if the bit depends on an
+//! undefined bit of a source.
 
 use super::*;
 

@@ -1,10 +1,10 @@
-//! Which registers memcheck follows: those that may hold an address, and that an address may be computed from.
+//! Static analysis of a function: registers whose provenance memcheck tracks. They satisfy two conditions:
 //!
-//! * *Forwards:* what may hold an address is what the text computes from the address of a variable, from a value of memory or of a parameter, or
-//!   from an argument of a function. Floating-point results are none.
-//! * *Backwards:* what matters is what addresses of accesses are computed from, what calls are given, and what is stored whole.
+//! * *Forwards:* the register may hold an address, because it is computed from the address of a variable, from a loaded value, from a
+//!   parameter, or from an argument of a function. Floating-point results are never addresses.
+//! * *Backwards:* the value may reach the address of an access, an argument of a call, or a store of the whole register.
 //!
-//! Invariant: a register that is not tracked counts as no address. It holds none that an access of this function depends on.
+//! Invariant: no access of the function depends on an address in a register that is not tracked.
 
 use ptx::check::module::FunctionKind;
 use ptx::ir::{ArgPlace, Dst, Function, Inst, ParamPlace, Reg, RegClass, Src, Terminator};

@@ -2,7 +2,7 @@
 //! in some interleaving if and only if the model has one in some execution.
 //!
 //! The threads of a test are interleaved at random, one instruction at a time, on one memory, as the machine
-//! does. Each interleaving is reported to a detector. [`STUCK`] lists the tests where the results must differ.
+//! does, and each interleaving is reported to a new detector. [`STUCK`] lists the tests where the results must differ.
 
 use super::detect::Detector;
 use super::facts::{At, Where};

@@ -45,6 +45,8 @@ pub(super) struct BodyChecker<'c, 'a> {
     /// Registers and variables of module scope that this body uses.
     module_registers: HashMap<u32, RegisterId>,
     module_locals: HashMap<u32, LocalId>,
+    /// For each list of branch targets with labels that do not exist, these labels; empty once reported.
+    missing_labels: Vec<Vec<(String, Span)>>,
 }
 
 impl<'c, 'a> BodyChecker<'c, 'a> {
@@ -70,11 +72,13 @@ impl<'c, 'a> BodyChecker<'c, 'a> {
             lists: (Vec::new(), Vec::new()),
             module_registers: HashMap::new(),
             module_locals: HashMap::new(),
+            missing_labels: Vec::new(),
         }
     }
 
     fn finish(mut self, end: Span) -> (Signature, Body) {
         self.body.end = end;
+        self.unused_lists();
         let sequence = std::mem::take(&mut self.sequence);
         sequence.report(&self.body, &mut self.checker.report);
         // After an error, an instruction that reads a register may be missing.
@@ -125,6 +129,7 @@ impl<'c, 'a> BodyChecker<'c, 'a> {
                 }
             }
             tree::Statement::Pragma(pragma) => self.checker.pragma(&pragma.strings),
+            tree::Statement::Target(target) => self.checker.target_in_body(target),
             tree::Statement::CallPrototype(prototype) => self.call_prototype(prototype),
             tree::Statement::CallTargets(targets) => self.call_targets(targets),
             tree::Statement::BranchTargets(targets) => self.branch_targets(targets),
@@ -446,7 +451,8 @@ impl<'c, 'a> BodyChecker<'c, 'a> {
         None
     }
 
-    /// `name: .branchtargets L1, L<4>;`. PTX ISA §11.3.1.
+    /// `name: .branchtargets L1, L<4>;`. PTX ISA §11.3.1. ptxas accepts a list without a name, and labels that
+    /// do not exist as long as nothing branches through the list.
     fn branch_targets(&mut self, targets: &tree::BranchTargets) {
         let checker = &mut *self.checker;
         checker.needs(targets.span, "`.branchtargets`", Version::new(2, 1), 20, "11.3.1");
@@ -454,7 +460,7 @@ impl<'c, 'a> BodyChecker<'c, 'a> {
             checker.report.push(
                 Diagnostic::new(
                     Code::NotPortable,
-                    targets.label.span,
+                    targets.label.map_or(targets.span, |label| label.span),
                     "`.branchtargets` is legal, but ptxas accepts it from PTX 6.0 on",
                 )
                 .with_section("11.3.1"),
@@ -462,10 +468,15 @@ impl<'c, 'a> BodyChecker<'c, 'a> {
         }
         let errors = checker.report.errors();
         let mut list: Vec<LabelId> = Vec::new();
+        let mut missing: Vec<(String, Span)> = Vec::new();
         for target in &targets.targets {
             let text = target.name.text(checker.text);
             let Some(count) = &target.count else {
-                list.extend(find_label(checker, text, target.name.span));
+                match find_label(checker, text, target.name.span) {
+                    Label::Found(id) => list.push(id),
+                    Label::Missing => missing.push((text.to_owned(), target.name.span)),
+                    Label::Reported => {}
+                }
                 continue;
             };
             let number = constexpr::integer(count, "the number of labels", checker.text, &mut checker.report);
@@ -488,25 +499,65 @@ impl<'c, 'a> BodyChecker<'c, 'a> {
             }
             for index in 0..number {
                 // The first missing label ends the list.
-                let Some(id) = find_label(checker, &format!("{text}{index}"), target.span) else { break };
-                list.push(id);
+                let text = format!("{text}{index}");
+                match find_label(checker, &text, target.span) {
+                    Label::Found(id) => list.push(id),
+                    Label::Missing => {
+                        missing.push((text, target.span));
+                        break;
+                    }
+                    Label::Reported => break,
+                }
             }
         }
         let entity = if checker.report.errors() > errors {
+            missing.iter().for_each(|(name, span)| checker.undefined_label(name, *span));
             Entity::Broken
-        } else {
+        } else if missing.is_empty() {
             self.body.branch_targets.push(list);
             Entity::BranchTargets(self.body.branch_targets.len() as u32 - 1)
+        } else {
+            self.missing_labels.push(missing);
+            Entity::UnusableTargets(self.missing_labels.len() as u32 - 1)
         };
-        checker.declare(targets.label, entity);
+        if let Some(label) = targets.label {
+            checker.declare(label, entity);
+        }
+    }
+
+    /// Reports the missing labels of the list that an instruction branches through.
+    pub(super) fn require_labels(&mut self, list: u32) {
+        let missing = self.missing_labels.get_mut(list as usize).map(std::mem::take);
+        for (name, span) in missing.unwrap_or_default() {
+            self.checker.undefined_label(&name, span);
+        }
+    }
+
+    /// Warns of missing labels in lists that no instruction branches through.
+    fn unused_lists(&mut self) {
+        for (name, span) in std::mem::take(&mut self.missing_labels).into_iter().flatten() {
+            self.checker.report.push(
+                Diagnostic::new(Code::NonStandard, span, format!("`{name}` is not a label in scope"))
+                    .with_label("has no effect, because no `brx.idx` uses the list")
+                    .with_section("11.3.1"),
+            );
+        }
     }
 }
 
-/// The label with that name; a missing label is reported.
-fn find_label(checker: &mut Checker<'_>, text: &str, span: Span) -> Option<LabelId> {
+/// The result of looking up a label.
+enum Label {
+    Found(LabelId),
+    Missing,
+    /// The name is no label, which was reported.
+    Reported,
+}
+
+/// The label with that name.
+fn find_label(checker: &mut Checker<'_>, text: &str, span: Span) -> Label {
     match checker.scopes.find(text) {
-        Some(Found::Entity(Entity::Label(id), _)) => return Some(id),
-        Some(Found::Entity(Entity::Broken, _)) => return None,
+        Some(Found::Entity(Entity::Label(id), _)) => return Label::Found(id),
+        Some(Found::Entity(Entity::Broken, _)) => {}
         Some(Found::Entity(entity, place)) => checker.report.push(
             Diagnostic::new(
                 Code::BadBranchTargets,
@@ -520,9 +571,9 @@ fn find_label(checker: &mut Checker<'_>, text: &str, span: Span) -> Option<Label
             Diagnostic::new(Code::BadBranchTargets, span, format!("`{text}` is a register, not a label"))
                 .with_section("11.3.1"),
         ),
-        None => checker.undefined_label(text, span),
+        None => return Label::Missing,
     }
-    None
+    Label::Reported
 }
 
 /// Moves some elements to the end of a list, and returns the new index of each element.

@@ -59,7 +59,7 @@ impl BodyChecker<'_, '_> {
             Some(Found::Member(..)) => {
                 ("a register", "indirect branches were removed; `brx.idx` branches through a list")
             }
-            Some(Found::Entity(entity @ Entity::BranchTargets(_), _)) => {
+            Some(Found::Entity(entity @ (Entity::BranchTargets(_) | Entity::UnusableTargets(_)), _)) => {
                 (entity.noun(), "`brx.idx` branches through a list")
             }
             Some(Found::Entity(entity @ Entity::Func(_), _)) => (entity.noun(), "`call`"),
@@ -80,6 +80,10 @@ impl BodyChecker<'_, '_> {
         let message = match self.checker.scopes.find(name) {
             Some(Found::Entity(Entity::BranchTargets(index), _)) => {
                 return Some(Operand::BranchTargets(index));
+            }
+            Some(Found::Entity(Entity::UnusableTargets(index), _)) => {
+                self.require_labels(index);
+                return None;
             }
             Some(Found::Entity(Entity::Broken, _)) => return None,
             Some(Found::Entity(entity, _)) => {
@@ -270,6 +274,11 @@ impl BodyChecker<'_, '_> {
                 }
                 match self.resolve(reference.name)? {
                     Entity::Register(id) => {
+                        if dir == Dir::In
+                            && let Some(beyond) = self.element_beyond(id, reference)
+                        {
+                            return Some(beyond);
+                        }
                         let element = self.element(id, reference)?;
                         Some(element.map_or(Operand::Register(id), |element| Operand::Element(id, element)))
                     }

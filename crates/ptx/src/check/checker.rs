@@ -271,6 +271,14 @@ impl<'a> Checker<'a> {
             );
         }
         if self.at_least(Version::new(2, 0)) && self.header.level().is_some() {
+            if self.dwarf.len() == 1 {
+                let text = "`@@DWARF` is legal, but ptxas crashes on it in new versions of PTX";
+                self.report.push(
+                    Diagnostic::new(Code::NotPortable, span, text)
+                        .with_help("`.section`")
+                        .with_section("11.5.1"),
+                );
+            }
             self.report.push(
                 Diagnostic::new(Code::Deprecated, span, "`@@DWARF` is deprecated from PTX 2.0 on")
                     .with_help("`.section`")

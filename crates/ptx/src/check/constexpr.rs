@@ -226,7 +226,14 @@ fn binary(
 ) -> Option<Value> {
     let (a, b) = (evaluate(left, text, report), evaluate(right, text, report));
     match (a?, b?) {
-        (Value::Const(a), Value::Const(b)) => finish(constant::binary(op, a, b), expr.span, report),
+        (Value::Const(a), Value::Const(b)) => {
+            let least = matches!(op, BinaryOp::Div) && a == Const::Signed(i64::MIN) && b == Const::Signed(-1);
+            if least {
+                let what = "the least integer divided by -1 is legal and gives itself, but ptxas crashes";
+                not_portable(expr.span, what, "4.6.4", report);
+            }
+            finish(constant::binary(op, a, b), expr.span, report)
+        }
         (Value::Symbol(symbol), Value::Const(c)) if matches!(op, BinaryOp::Add | BinaryOp::Sub) => {
             offset(symbol, c, op == BinaryOp::Sub, right.span, report)
         }

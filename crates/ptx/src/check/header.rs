@@ -193,6 +193,37 @@ impl Checker<'_> {
         self.target(target);
     }
 
+    /// A `.target` in a function, which ptxas accepts: it has no effect if it repeats what is in force.
+    pub(super) fn target_in_body(&mut self, target: &tree::Target) {
+        let mut differs = None;
+        for name in &target.names {
+            let repeats = match name.text(self.text) {
+                "texmode_independent" => self.header.texmode_independent(),
+                "texmode_unified" => !self.header.texmode_independent(),
+                "map_f64_to_f32" => self.header.map_f64.is_some(),
+                "debug" => self.header.debug.is_some(),
+                // After a wrong header, nothing is compared.
+                text => self.header.sm.is_none() || Sm::from_name(text) == self.header.sm,
+            };
+            if !repeats {
+                differs = differs.or(Some(name.span));
+            }
+        }
+        self.report.push(match differs {
+            Some(span) => {
+                let name = span.text(self.text);
+                let message = format!("`.target` inside a function, and `{name}` is not the module's target");
+                Diagnostic::new(Code::MisplacedDirective, span, message)
+                    .with_related(self.header.sm_span, "the module's target")
+                    .with_help("it is allowed at module scope only")
+                    .with_section("11.1.2")
+            }
+            None => Diagnostic::new(Code::NonStandard, target.span, "`.target` inside a function")
+                .with_label("has no effect, because it repeats the module's target")
+                .with_section("11.1.2"),
+        });
+    }
+
     fn version(&mut self, version: &tree::Version) {
         let Some(number) = version.number else { return };
         self.header.version_span = number.span;
@@ -216,20 +247,18 @@ impl Checker<'_> {
         for name in &target.names {
             let text = name.text(self.text);
             if let Some(found) = Sm::from_name(text) {
-                if let Some((_, earlier)) = sm {
-                    bad = true;
+                if let Some(earlier) = sm {
                     self.report.push(
-                        Diagnostic::new(
-                            Code::ConflictingDirectives,
-                            name.span,
-                            "`.target` names two architectures",
-                        )
-                        .with_related(earlier, "the first")
-                        .with_section("11.1.2"),
+                        Diagnostic::new(Code::NonStandard, name.span, "a `.target` names one architecture")
+                            .with_label("the newest of the architectures is the target")
+                            .with_related(earlier.1, "the first")
+                            .with_section("11.1.2"),
                     );
-                } else {
-                    sm = Some((found, name.span));
+                    if earlier.0 >= found {
+                        continue;
+                    }
                 }
+                sm = Some((found, name.span));
             } else if OPTIONS.contains(&text) {
                 self.target_option(text, name.span);
             } else {

@@ -14,7 +14,7 @@ use super::scope::{Entity, Found};
 use super::types::Width;
 use crate::Span;
 use crate::diag::{Code, Diagnostic};
-use crate::isa::{self, Body, Match, OperandShape, Ty, Unmet, Version};
+use crate::isa::{self, Body, Match, OperandShape, Ty, Unmet};
 use crate::syntax::tree::{self, OperandKind, Reference};
 
 /// An operand of the text, with its expressions evaluated.
@@ -266,6 +266,7 @@ impl<'a> BodyChecker<'_, 'a> {
         }
         let words = self.words(instruction)?;
         let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
+        let reported = self.checker.report.len();
         match isa::select(instruction.mnemonic.text(text), &words, shapes) {
             Err(mismatch) => {
                 self.mismatch(instruction, written, &mismatch);
@@ -277,7 +278,11 @@ impl<'a> BodyChecker<'_, 'a> {
                 }
                 if let Some(order) = found.reordered(&words) {
                     self.order(instruction, &found, &order);
-                } else if let Some(key) = key {
+                }
+                // Each instruction with a warning is reported.
+                if let Some(key) = key
+                    && self.checker.report.len() == reported
+                {
                     self.checker.selected.insert((opcode, key), found);
                 }
                 Some(found)
@@ -326,16 +331,7 @@ impl<'a> BodyChecker<'_, 'a> {
     ) -> bool {
         let section = Some(found.row.row().section);
         if let Some(((requirement, unmet), level)) = self.checker.unmet(|level| found.unmet(shapes, level)) {
-            // ptxas accepts `nanosleep` one version earlier than the manual.
-            if found.row.row().op == isa::Op::Nanosleep
-                && unmet == Unmet::Ptx(Version::new(6, 3))
-                && level.ptx == Version::new(6, 2)
-            {
-                let opcode = instruction.opcode_span();
-                self.checker.report.push(
-                    Diagnostic::new(Code::NonStandard, opcode, "`nanosleep` is from PTX 6.3")
-                        .with_section("9.7.12.10"),
-                );
+            if self.earlier_than_manual(instruction, found, unmet, level) {
                 return true;
             }
             let span = self.requirement_span(instruction, found, &requirement.what);

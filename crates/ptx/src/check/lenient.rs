@@ -10,8 +10,8 @@ use super::inst::{Written, WrittenKind};
 use super::module::{Inst, Operand, Register, RegisterId, Statement};
 use crate::Span;
 use crate::diag::{Code, Diagnostic};
-use crate::isa::{self, Body, OperandShape, Ty, TyKind};
-use crate::syntax::tree;
+use crate::isa::{self, Body, Level, Match, Op, OperandShape, Slot, Sm, Ty, TyKind, Unmet, Version, Word};
+use crate::syntax::tree::{self, Reference};
 
 impl BodyChecker<'_, '_> {
     /// Rewrites operand forms that only ptxas accepts.
@@ -23,6 +23,67 @@ impl BodyChecker<'_, '_> {
             "setp" => self.single_predicate(instruction, written),
             _ => {}
         }
+    }
+
+    /// Whether ptxas accepts the instruction in an earlier version than the manual: `nanosleep` one version
+    /// earlier, and `fence.acquire` like the other fences.
+    pub(super) fn earlier_than_manual(
+        &mut self,
+        instruction: &tree::Instruction,
+        found: &Match,
+        unmet: Unmet,
+        level: Level,
+    ) -> bool {
+        let row = found.row.row();
+        let message = match row.op {
+            Op::Nanosleep if unmet == Unmet::Ptx(Version::new(6, 3)) && level.ptx == Version::new(6, 2) => {
+                "`nanosleep` is from PTX 6.3"
+            }
+            Op::Fence
+                if found.mods.get(Slot::Sem) == Some(Word::Acquire)
+                    && matches!(found.mods.get(Slot::Scope), Some(Word::Cta | Word::Gpu | Word::Sys))
+                    && level.ptx >= Version::new(6, 0)
+                    && level.sm >= Sm::new(70) =>
+            {
+                "`fence.acquire` is from PTX 8.6 and sm_90"
+            }
+            _ => return false,
+        };
+        self.checker.report.push(
+            Diagnostic::new(Code::NonStandard, instruction.opcode_span(), message).with_section(row.section),
+        );
+        true
+    }
+
+    /// The third or fourth element of a register with two, as a source: a new register with zero.
+    pub(super) fn element_beyond(&mut self, id: RegisterId, reference: &Reference) -> Option<Operand> {
+        let text = self.checker.text;
+        let suffix = reference.suffix?;
+        let register = self.register(id);
+        if register.vector != 2 || !matches!(suffix.text(text), "z" | "b" | "w" | "a") {
+            return None;
+        }
+        let ty = register.ty;
+        let words: &[&str] = match ty.bits() {
+            8 => &["u8", "u8"],
+            16 => &["b16"],
+            32 => &["b32"],
+            64 => &["b64"],
+            _ => return None,
+        };
+        let mnemonic = if ty.bits() == 8 { "cvt" } else { "mov" };
+        let name = reference.name.text(text);
+        self.checker.report.push(
+            Diagnostic::new(
+                Code::NonStandard,
+                suffix.span,
+                format!("`{name}` has 2 elements, and no `.{}`", suffix.text(text)),
+            )
+            .with_label("reads as 0")
+            .with_section("6.4.3"),
+        );
+        let shapes = [Body::Name.into(), Body::Imm.into()];
+        self.ahead(mnemonic, words, ty, &shapes, vec![Operand::Imm(0)], reference.span)
     }
 
     /// `call (r), f;` is `call (r), f, ();`.

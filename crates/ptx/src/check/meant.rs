@@ -56,9 +56,11 @@ impl Wanted {
             Entity::ModuleRegister(_) => !matches!(self, Wanted::Label | Wanted::Function),
             Entity::Func(_) => matches!(self, Wanted::Value | Wanted::Function),
             Entity::Label(_) => matches!(self, Wanted::Label),
-            Entity::Prototype(_) | Entity::CallTargets(_) | Entity::BranchTargets(_) | Entity::Broken => {
-                false
-            }
+            Entity::Prototype(_)
+            | Entity::CallTargets(_)
+            | Entity::BranchTargets(_)
+            | Entity::UnusableTargets(_)
+            | Entity::Broken => false,
         }
     }
 }

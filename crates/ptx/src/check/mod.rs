@@ -110,6 +110,12 @@ pub fn check(name: &str, text: &str, options: &CheckOptions) -> Checked {
     }
     let mut lexed = syntax::lexer::lex_seen(text);
     let mut found = preprocessed.diagnostics;
+    let line = preprocessed.first.filter(|_| found.is_empty());
+    found.extend(line.map(|line| {
+        Diagnostic::new(Code::NotPortable, line, "preprocessor lines are legal, but ptxas refuses them")
+            .with_help("run `cpp -P` over the text first")
+            .with_section("4.1")
+    }));
     found.append(&mut lexed.diagnostics);
     let mut checker = Checker::new(text, *options, found);
     // The items before the last directive of the header are parsed twice, because everything depends on the

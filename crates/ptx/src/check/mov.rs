@@ -47,6 +47,7 @@ impl BodyChecker<'_, '_> {
                     | Entity::Prototype(_)
                     | Entity::CallTargets(_)
                     | Entity::BranchTargets(_)
+                    | Entity::UnusableTargets(_)
                     | Entity::Broken => self.register_operand(reference, ty, Width::Equal, Dir::In),
                 }
             }

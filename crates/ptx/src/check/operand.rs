@@ -169,6 +169,7 @@ impl BodyChecker<'_, '_> {
                     | Entity::Prototype(_)
                     | Entity::CallTargets(_)
                     | Entity::BranchTargets(_)
+                    | Entity::UnusableTargets(_)
                     | Entity::Broken => self.wrong_kind(
                         written.span,
                         "`mov` takes the address of a variable; expected a register or constant",
@@ -270,7 +271,8 @@ impl BodyChecker<'_, '_> {
             | Entity::Label(_)
             | Entity::Prototype(_)
             | Entity::CallTargets(_)
-            | Entity::BranchTargets(_)) => {
+            | Entity::BranchTargets(_)
+            | Entity::UnusableTargets(_)) => {
                 let message = format!("`{name}` is {}; expected a register", other.noun());
                 self.checker
                     .report
@@ -279,9 +281,10 @@ impl BodyChecker<'_, '_> {
             }
             Entity::ModuleRegister(_) | Entity::ModuleLocal(_) | Entity::Broken => return None,
         };
-        let element = self.element(id, reference)?;
+        let beyond = if dir == Dir::In { self.element_beyond(id, reference) } else { None };
+        let element = if beyond.is_some() { None } else { self.element(id, reference)? };
         let register = self.register(id);
-        if element.is_none() && register.vector > 1 {
+        if element.is_none() && beyond.is_none() && register.vector > 1 {
             let message =
                 format!("`{name}` is a vector of {} elements; expected a single value", register.vector);
             self.checker.report.push(
@@ -296,7 +299,8 @@ impl BodyChecker<'_, '_> {
             self.wrong_type(span, ty, have);
             return None;
         }
-        Some(element.map_or(Operand::Register(id), |element| Operand::Element(id, element)))
+        let operand = element.map_or(Operand::Register(id), |element| Operand::Element(id, element));
+        Some(beyond.unwrap_or(operand))
     }
 
     /// The element of a vector register that a suffix selects; `Some(None)` without a suffix.

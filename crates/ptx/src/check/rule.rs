@@ -103,12 +103,27 @@ fn address_size(body: &mut BodyChecker<'_, '_>, site: &Site<'_>) {
     );
 }
 
-/// §9.7.12.1: sixteen barriers; a constant count is a positive multiple of 32. A123; ptxas accepts a count of
-/// 0.
-fn barrier_count(body: &mut BodyChecker<'_, '_>, site: &Site<'_>, inst: &Inst, written: &[Written<'_>]) {
+/// §9.7.12.1: sixteen barriers; a constant count is a positive multiple of 32. A123. ptxas accepts a count of
+/// 0 where the count is optional: the barrier is for all threads of the CTA, as without a count.
+fn barrier_count(body: &mut BodyChecker<'_, '_>, site: &Site<'_>, inst: &mut Inst, written: &[Written<'_>]) {
     let form = inst.row.form();
-    for (index, (operand_form, operand)) in form.operands.iter().zip(&inst.operands).enumerate() {
+    let op = inst.row.row().op;
+    for (index, (operand_form, operand)) in form.operands.iter().zip(&mut inst.operands).enumerate() {
         let Operand::Imm(value) = operand else { continue };
+        if operand_form.name == "b" && *value == 0 && op != Op::BarArrive {
+            body.checker.report.push(
+                Diagnostic::new(
+                    Code::NonStandard,
+                    place(site, written, index),
+                    "the number of threads at a barrier is a positive multiple of 32, not 0",
+                )
+                .with_label("taken as all threads of the CTA")
+                .with_help("leave the number out")
+                .with_section("9.7.12.1"),
+            );
+            *operand = Operand::Absent;
+            continue;
+        }
         let text = match operand_form.name {
             "a" if *value > 15 => format!("there is no barrier {value}; barriers are 0 to 15"),
             "b" if *value == 0 || *value % 32 != 0 => {

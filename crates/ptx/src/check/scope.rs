@@ -39,6 +39,8 @@ pub(super) enum Entity {
     CallTargets(u32),
     /// The label of a `.branchtargets`.
     BranchTargets(u32),
+    /// The label of a `.branchtargets` with labels that do not exist, by index of those.
+    UnusableTargets(u32),
     /// Declared with an error that was reported.
     Broken,
 }
@@ -53,7 +55,7 @@ impl Entity {
             Entity::Label(_) => "a label",
             Entity::Prototype(_) => "a call prototype",
             Entity::CallTargets(_) => "a list of call targets",
-            Entity::BranchTargets(_) => "a list of branch targets",
+            Entity::BranchTargets(_) | Entity::UnusableTargets(_) => "a list of branch targets",
             Entity::Broken => "something",
         }
     }

@@ -10,7 +10,7 @@ use super::module::{Address, AddressBase, Body, Inst, Operand, RegisterId, State
 use super::names::Name;
 use super::report::Report;
 use crate::Span;
-use crate::diag::{Code, Diagnostic};
+use crate::diag::{Code, Diagnostic, Severity};
 use crate::isa::{Class, Dir, Op, OperandForm, Slot};
 
 /// Checks one instruction.
@@ -32,11 +32,14 @@ pub(super) fn instruction(body: &mut BodyChecker<'_, '_>, site: &Site<'_>, inst:
                 {
                     let name = &body.body.registers[d.0 as usize].name;
                     let text = format!("`{name}` takes both results, and only one of them can stay");
-                    body.checker.report.push(
-                        Diagnostic::new(Code::Suspicious, site.opcode, text)
-                            .with_help("`_` in place of the result that is not needed")
-                            .with_section("9.2"),
-                    );
+                    let mut diagnostic = Diagnostic::new(Code::Suspicious, site.opcode, text)
+                        .with_help("`_` in place of the result that is not needed")
+                        .with_section("9.2");
+                    // The manual does not define which result stays; ptxas accepts it.
+                    if body.checker.options.strict {
+                        diagnostic.severity = Severity::Error;
+                    }
+                    body.checker.report.push(diagnostic);
                 }
             }
             Operand::Address(address) => misaligned(body, site, inst, address),

@@ -35,12 +35,19 @@ pub(crate) struct Preprocessed<'s> {
     pub(crate) diagnostics: Vec<Diagnostic>,
     /// Macros exceeded a limit. The rest of the text is not preprocessed, so its mistakes have no meaning.
     pub(crate) unfinished: bool,
+    /// The first executed line.
+    pub(crate) first: Option<Span>,
 }
 
 /// Preprocesses a text.
 pub(crate) fn preprocess(source: &str) -> Preprocessed<'_> {
     if u32::try_from(source.len()).is_err() || !has_directives(source) {
-        return Preprocessed { text: Cow::Borrowed(source), diagnostics: Vec::new(), unfinished: false };
+        return Preprocessed {
+            text: Cow::Borrowed(source),
+            diagnostics: Vec::new(),
+            unfinished: false,
+            first: None,
+        };
     }
     let mut preprocessor = Preprocessor {
         source,
@@ -53,10 +60,11 @@ pub(crate) fn preprocess(source: &str) -> Preprocessed<'_> {
         unfinished: false,
         depth: 0,
         closings: None,
+        first: None,
     };
     preprocessor.run(&lex(source).tokens);
-    let Preprocessor { out, diagnostics, unfinished, .. } = preprocessor;
-    Preprocessed { text: Cow::Owned(out), diagnostics, unfinished }
+    let Preprocessor { out, diagnostics, unfinished, first, .. } = preprocessor;
+    Preprocessed { text: Cow::Owned(out), diagnostics, unfinished, first }
 }
 
 /// The word of a preprocessor line that is executed here, and the text after it.
@@ -138,6 +146,8 @@ struct Preprocessor<'s> {
     depth: usize,
     /// The `)` of each `(`, as token numbers; computed on first use.
     closings: Option<HashMap<usize, usize>>,
+    /// The first line that was executed.
+    first: Option<Span>,
 }
 
 impl Preprocessor<'_> {
@@ -190,6 +200,7 @@ impl Preprocessor<'_> {
 
     /// Executes a line.
     fn line(&mut self, word: &str, rest: &str, span: Span) {
+        self.first.get_or_insert(span);
         match word {
             "if" | "ifdef" | "ifndef" => {
                 let outside = !self.active();

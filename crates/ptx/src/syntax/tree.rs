@@ -506,6 +506,8 @@ pub enum Statement {
     CallTargets(CallTargets),
     /// `name: .branchtargets L1, L2;`
     BranchTargets(BranchTargets),
+    /// `.target sm_70`, which is for module scope.
+    Target(Target),
     /// A syntax error; it has a diagnostic.
     Error(Span),
 }
@@ -523,6 +525,7 @@ impl Statement {
             Statement::CallPrototype(s) => s.span,
             Statement::CallTargets(s) => s.span,
             Statement::BranchTargets(s) => s.span,
+            Statement::Target(s) => s.span,
             Statement::Error(span) => *span,
         }
     }
@@ -559,8 +562,8 @@ pub struct CallTargets {
 pub struct BranchTargets {
     /// From the label to the semicolon.
     pub span: Span,
-    /// The label.
-    pub label: Name,
+    /// The label. Without one, nothing can use the list; ptxas accepts that.
+    pub label: Option<Name>,
     /// The labels.
     pub targets: Vec<BranchTarget>,
 }

@@ -52,7 +52,7 @@ pub(super) const ROWS: &[Row] = &[
     row(Op::Rcp,  "rcp.rnd{.ftz}.f32 d, a",                 &[s("rnd", ALL_RND)],                   "", "1.4 sm_20", Lane, "9.7.3.13", &["ins.rcp.rnd.f32"],   "d = 1 / a"),
     row(Op::Rcp,  "rcp.rnd.f64 d, a",                       &[s("rnd", DIV64)],                     "", NEW64,       Lane, "9.7.3.13", &["ins.rcp.rnd.f64"],   "d = 1 / a"),
     row(Op::Rcp,  "rcp.f32 d, a",                           &[],                                    "", OLD,         Lane, "9.7.3.13", &["ins.rcp.legacy"],    "d = 1 / a, approximately").implies("approx ftz").bounded("2^-23.0 absolute over [1, 2]"),
-    row(Op::Rcp,  "rcp.f64 d, a",                           &[],                                    "", OLD64,       Lane, "9.7.3.13", &["ins.rcp.legacy"],    "d = 1 / a").implies("rn:rnd"),
+    row(Op::Rcp,  "rcp.f64 d, a",                           &[],                                    "", OLD64,       Lane, "9.7.3.13", &["ins.rcp.legacy"],    "d = 1 / a").implies("rn:rnd").rules(&[Rule::RndGiven]),
     row(Op::Rcp,  "rcp.approx.ftz.f64 d, a",                &[],                                    "", "2.1 sm_20", Lane, "9.7.3.14", &["ins.rcp.approx.ftz.f64"], "d = 1 / a from the upper word of a, roughly").approximate(),
     row(Op::Sqrt, "sqrt.approx{.ftz}.f32 d, a",             &[],                                    "", "1.4",       Lane, "9.7.3.15", &["ins.sqrt.approx.f32"], "the square root").approximate(),
     row(Op::Sqrt, "sqrt.rnd{.ftz}.f32 d, a",                &[s("rnd", ALL_RND)],                   "", "1.4 sm_20", Lane, "9.7.3.15", &["ins.sqrt.rnd.f32"],  "the square root"),

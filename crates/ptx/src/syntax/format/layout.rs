@@ -174,7 +174,7 @@ impl Layout<'_> {
             | Statement::BranchTargets(_) => return self.line(statement.span(), Line::label(depth)),
             Statement::Variable(variable) => self.variable(variable),
             Statement::Instruction(instruction) => self.instruction(instruction),
-            Statement::Loc(_) | Statement::Pragma(_) | Statement::Error(_) => {}
+            Statement::Loc(_) | Statement::Pragma(_) | Statement::Target(_) | Statement::Error(_) => {}
         }
         self.line(statement.span(), Line::statement(depth));
     }

@@ -223,7 +223,7 @@ impl Parser<'_> {
                 let span = label.span.to(self.previous());
                 Ok(Statement::CallTargets(CallTargets { span, label, targets }))
             }
-            "branchtargets" => self.branch_targets(label).map(Statement::BranchTargets),
+            "branchtargets" => self.branch_targets(Some(label)).map(Statement::BranchTargets),
             _ => Ok(Statement::Label(label)),
         }
     }
@@ -241,6 +241,15 @@ impl Parser<'_> {
                 loc.map(Statement::Loc)
             }
             "pragma" => self.pragma().map(Statement::Pragma),
+            "target" if self.kind_ahead(1) == Some(K::Ident) => self.target().map(Statement::Target),
+            "branchtargets" => {
+                let diagnostic =
+                    Diagnostic::new(Code::NonStandard, self.span(), "`.branchtargets` without a label")
+                        .with_label("has no effect, because no `brx.idx` can name the list")
+                        .with_section("11.3.1");
+                self.report(diagnostic);
+                self.branch_targets(None).map(Statement::BranchTargets)
+            }
             _ if is_named_by_label(word) => {
                 let diagnostic = Diagnostic::new(
                     Code::MisplacedDirective,
@@ -293,8 +302,9 @@ impl Parser<'_> {
     }
 
     /// `.branchtargets L1, Lbl<10>;`
-    fn branch_targets(&mut self, label: Name) -> Parse<BranchTargets> {
-        self.bump();
+    fn branch_targets(&mut self, label: Option<Name>) -> Parse<BranchTargets> {
+        let directive = self.bump();
+        let start = label.map_or(directive, |label| label.span);
         let mut targets = Vec::new();
         loop {
             let name = self.name("a label")?;
@@ -309,7 +319,7 @@ impl Parser<'_> {
             }
         }
         self.semicolon()?;
-        Ok(BranchTargets { span: label.span.to(self.previous()), label, targets })
+        Ok(BranchTargets { span: start.to(self.previous()), label, targets })
     }
 
     /// A guard with its instruction. A guarded block is reported, and parsed as an unguarded one.

@@ -38,6 +38,16 @@ impl Parser<'_> {
     pub(super) fn variable(&mut self, linkage: Option<Spanned<Linkage>>) -> Parse<Variable> {
         let start = linkage.map_or(self.span(), |l| l.span);
         let specifiers = self.specifiers(linkage)?;
+        // ptxas accepts it. In other spaces it is more likely that the names were forgotten.
+        let laid_out_once = matches!(specifiers.space.value, Space::Global | Space::Const | Space::Shared);
+        if laid_out_once && specifiers.ty.is_some() && self.is(K::Semicolon) {
+            let span = start.to(self.bump());
+            let diagnostic = Diagnostic::new(Code::NonStandard, span, "a declaration without a name")
+                .with_label("declares nothing")
+                .with_section("5.4.1");
+            self.report(diagnostic);
+            return Ok(Variable { span, specifiers, names: Vec::new() });
+        }
         let mut names = vec![self.declarator(K::Semicolon)?];
         loop {
             if self.eat(K::Comma).is_none() {

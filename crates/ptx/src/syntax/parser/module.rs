@@ -206,7 +206,7 @@ impl Parser<'_> {
         Ok(Version { span: start.to(span), number: parts.map(|value| Spanned { value, span }) })
     }
 
-    fn target(&mut self) -> Parse<Target> {
+    pub(super) fn target(&mut self) -> Parse<Target> {
         let start = self.bump();
         if !self.is(K::Ident) {
             return Err(self.expected_on_line("a target such as `sm_70`"));
