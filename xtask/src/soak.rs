@@ -225,6 +225,17 @@ fn cargo_test(name: &str, arguments: &[&str], variables: &[(&str, &str)]) -> Don
     })
 }
 
+/// The end of the output of a fuzz target that found something, from the message of its panic if there is one.
+fn finding(output: &str) -> String {
+    let start = output.rfind("panicked at").map_or(0, |at| output[..at].rfind('\n').unwrap_or(0));
+    // The backtrace follows the message, and the name of the input is last.
+    let lines: Vec<&str> = output[start..].lines().collect();
+    match lines.len() {
+        0..=60 => lines.join("\n"),
+        count => [&lines[..30], &["..."], &lines[count - 30..]].concat().join("\n"),
+    }
+}
+
 /// The fuzz targets, if cargo-fuzz and a nightly compiler are installed: each gets the same time.
 fn fuzz(time: Duration, done: &mut Vec<Done>) {
     let folder = crate::root().join("fuzz");
@@ -272,8 +283,7 @@ fn fuzz(time: Duration, done: &mut Vec<Done>) {
             if output.status.success() {
                 return (what, Outcome::Clean);
             }
-            let last: Vec<&str> = said.lines().rev().take(20).collect();
-            (what, Outcome::Found(last.into_iter().rev().collect::<Vec<_>>().join("\n")))
+            (what, Outcome::Found(finding(&said)))
         }));
     }
 }

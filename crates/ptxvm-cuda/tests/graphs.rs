@@ -525,3 +525,36 @@ fn nodes_of_any_type_return_their_parameters() {
     assert_eq!(api.call("cuGraphNodeGetParams", (NULL, launch.as_mut_ptr())), INVALID_VALUE);
     api.ok("cuCtxDestroy_v2", (other,));
 }
+
+#[test]
+fn parameters_of_child_nodes_leave_no_copy_of_their_graph() {
+    static DESTROYED: AtomicU32 = AtomicU32::new(0);
+    extern "C" fn destroyed(_data: *mut std::ffi::c_void) {
+        DESTROYED.fetch_add(1, Ordering::SeqCst);
+    }
+    let (api, _) = Api::with_context();
+    let (outer, first, inner, a) = (graph(api), graph(api), graph(api), api.alloc(16));
+    let set = add_set(api, outer, &[], a, 3);
+    let child = api.make("cuGraphAddChildGraphNode", |out: *mut usize| (out, outer, NULL, 0usize, first));
+    let exec = executable(api, outer);
+    // Each copy of this graph holds the object.
+    let end = destroyed as extern "C" fn(*mut std::ffi::c_void);
+    let object = api.make("cuUserObjectCreate", |out: *mut usize| (out, NULL, end, 1u32, 1u32));
+    api.ok("cuGraphRetainUserObject", (inner, object, 1u32, 1u32));
+    let mut any = [0u64; 32];
+    (any[0], any[2]) = (4, inner as u64);
+    let parameters = any.as_ptr();
+    for node in [NULL, set] {
+        assert_ne!(api.call("cuGraphExecChildGraphNodeSetParams", (exec, node, inner)), 0);
+        assert_ne!(api.call("cuGraphExecNodeSetParams", (exec, node, parameters)), 0);
+        assert_ne!(api.call("cuGraphNodeSetParams", (node, parameters)), 0);
+    }
+    assert_ne!(api.call("cuGraphExecChildGraphNodeSetParams", (NULL, child, inner)), 0);
+    api.ok("cuGraphExecNodeSetParams", (exec, child, parameters));
+    api.ok("cuGraphExecChildGraphNodeSetParams", (exec, child, inner));
+    api.ok("cuGraphExecDestroy", (exec,));
+    api.ok("cuGraphDestroy", (outer,));
+    assert_eq!(DESTROYED.load(Ordering::SeqCst), 0);
+    api.ok("cuGraphDestroy", (inner,));
+    assert_eq!(DESTROYED.load(Ordering::SeqCst), 1);
+}

@@ -35,19 +35,18 @@ impl BodyChecker<'_, '_> {
         level: Level,
     ) -> bool {
         let row = found.row.row();
-        let message = match row.op {
-            Op::Nanosleep if unmet == Unmet::Ptx(Version::new(6, 3)) && level.ptx == Version::new(6, 2) => {
-                "`nanosleep` is from PTX 6.3"
-            }
-            Op::Fence
-                if found.mods.get(Slot::Sem) == Some(Word::Acquire)
-                    && matches!(found.mods.get(Slot::Scope), Some(Word::Cta | Word::Gpu | Word::Sys))
-                    && level.ptx >= Version::new(6, 0)
-                    && level.sm >= Sm::new(70) =>
-            {
-                "`fence.acquire` is from PTX 8.6 and sm_90"
-            }
-            _ => return false,
+        let is_fence_acquire = row.op == Op::Fence
+            && found.mods.get(Slot::Sem) == Some(Word::Acquire)
+            && matches!(found.mods.get(Slot::Scope), Some(Word::Cta | Word::Gpu | Word::Sys));
+        let message = if row.op == Op::Nanosleep
+            && unmet == Unmet::Ptx(Version::new(6, 3))
+            && level.ptx == Version::new(6, 2)
+        {
+            "`nanosleep` is from PTX 6.3"
+        } else if is_fence_acquire && level.ptx >= Version::new(6, 0) && level.sm >= Sm::new(70) {
+            "`fence.acquire` is from PTX 8.6 and sm_90"
+        } else {
+            return false;
         };
         self.checker.report.push(
             Diagnostic::new(Code::NonStandard, instruction.opcode_span(), message).with_section(row.section),

@@ -3,7 +3,7 @@
 //!
 //! Compilers search the symbols in order to decide which members of a library a program needs.
 //!
-//! Invariant: [`text`] gives the text that [`write`] was given. The file contains no machine code.
+//! Invariant: [`text`] gives the text that [`write()`] was given. The file contains no machine code.
 
 use ptxvm::Linkage;
 

@@ -62,7 +62,8 @@ pub(super) fn add_owner(node: Out<Handle>, graph: Handle, after: (In<Handle>, us
     add(node, graph, after, work).inspect_err(|_| forget(&owned))
 }
 
-fn forget(work: &Work) {
+/// Destroys the graphs that work owns.
+pub(super) fn forget(work: &Work) {
     if let Ok(driver) = driver() {
         for graph in work.bodies() {
             graph.forget(driver);

@@ -8,7 +8,7 @@ use super::batch;
 use super::condition::ConditionParams;
 use super::memory::{AllocParams, allocation, freeing};
 use super::node::{CopyNode, HostParams, KernelNode, KernelParams2, Set, Work, event};
-use super::parameters::{get, set};
+use super::parameters::{get, set, set_in};
 use super::{Graph, graph_of};
 use crate::copy_box::Copy3d;
 use crate::driver::{Driver, driver};
@@ -180,9 +180,9 @@ entries! { ENTRIES;
     /// Sets the parameters of a node of any type in an executable graph.
     fn cuGraphExecNodeSetParams(executable: Handle, node: Handle, params: Pointer) {
         let driver = driver()?;
-        let executable = driver.executables.get(executable)?;
+        driver.executables.get(executable)?;
         let graph = graph_of(driver, node)?;
         check_kind(params)?;
-        executable.set(node, work_of(driver, &graph, params)?)
+        set_in(executable, node, work_of(driver, &graph, params)?)
     }
 }

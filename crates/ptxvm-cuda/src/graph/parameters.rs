@@ -3,7 +3,7 @@
 //! Invariant: a node keeps its type, and parameters that a program was shown stay valid until they are
 //! changed.
 
-use super::add::child;
+use super::add::{child, forget};
 use super::node::{CopyNode, HostParams, KernelNode, KernelParams, KernelParams2, Set, Work, event};
 use super::{Handle, graph_of};
 use crate::copy_box::Copy3d;
@@ -25,10 +25,14 @@ pub(super) fn get(node: Handle) -> Result<Work, Status> {
     Ok(work)
 }
 
-/// Replaces a node's work by work of the same type.
+/// Replaces a node's work by work of the same type. If that fails, graphs that the new work owns are destroyed.
 pub(super) fn set(node: Handle, work: Work) -> Answer {
-    let driver = driver()?;
-    let graph = graph_of(driver, node)?;
+    let owned = work.clone();
+    replace(node, work).inspect_err(|_| forget(&owned))
+}
+
+fn replace(node: Handle, work: Work) -> Answer {
+    let graph = graph_of(driver()?, node)?;
     let mut nodes = graph.nodes();
     let found = nodes.get_mut(node)?;
     if found.work.kind() != work.kind() {
@@ -36,9 +40,7 @@ pub(super) fn set(node: Handle, work: Work) -> Answer {
     }
     let before = std::mem::replace(&mut found.work, work);
     drop(nodes);
-    for graph in before.bodies() {
-        graph.forget(driver);
-    }
+    forget(&before);
     Ok(())
 }
 
@@ -62,7 +64,11 @@ fn keep_attributes(node: Handle, work: Work) -> Result<Work, Status> {
 
 /// Replaces the work of a node of an executable graph by work of the same type.
 pub(super) fn set_in(executable: Handle, node: Handle, work: Work) -> Answer {
-    driver()?.executables.get(executable)?.set(node, work)
+    let owned = work.clone();
+    let answer = driver()?.executables.get(executable).and_then(|found| found.set(node, work));
+    // No node owns these graphs: the executable graph has copies of its own.
+    forget(&owned);
+    answer
 }
 
 entries! { ENTRIES;
@@ -226,16 +232,7 @@ entries! { ENTRIES;
 
     /// Sets the graph of a child node in an executable graph. It must have the same nodes and edges.
     fn cuGraphExecChildGraphNodeSetParams(executable: Handle, node: Handle, graph: Handle) {
-        let driver = driver()?;
-        let executable = driver.executables.get(executable)?;
-        let work = child(driver, graph)?;
-        let bodies = work.clone();
-        executable.set(node, work)?;
-        // This copy is not owned by a node; the executable graph has a copy of its own.
-        for graph in bodies.bodies() {
-            graph.forget(driver);
-        }
-        Ok(())
+        set_in(executable, node, child(driver()?, graph)?)
     }
 
     /// Sets the event that a node of an executable graph records.

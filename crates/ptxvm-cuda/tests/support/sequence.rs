@@ -59,12 +59,15 @@ pub(crate) fn runs(api: Api, bytes: &[u8]) {
     }
     let Sequence { world, made, .. } = sequence;
     // Memory of `cuMemCreate` is freed when nothing maps or counts it.
-    for value in &made {
-        let _something_else = api.call("cuMemUnmap", (*value, 2usize << 20));
-    }
-    for value in &made {
-        while api.call("cuMemRelease", (*value,)) == 0 {}
-    }
+    let release = || {
+        for value in &made {
+            let _something_else = api.call("cuMemUnmap", (*value, 2usize << 20));
+        }
+        for value in &made {
+            while api.call("cuMemRelease", (*value,)) == 0 {}
+        }
+    };
+    release();
     // Graphs and pools outlive contexts, and graphs keep modules alive.
     let destroy = |names: &[&str]| {
         for name in names {
@@ -76,7 +79,8 @@ pub(crate) fn runs(api: Api, bytes: &[u8]) {
     destroy(&["cuGraphExecDestroy", "cuGraphDestroy", "cuCtxDestroy_v2", "cuMemPoolDestroy"]);
     while api.call("cuCtxPopCurrent_v2", (0usize,)) == 0 {}
     let _not_retained = api.call("cuDevicePrimaryCtxReset_v2", (0i32,));
-    // Where the current context had the error of a trap, these calls returned it and destroyed nothing.
+    // Where the current context had the error of a trap, these calls returned it and did nothing.
+    release();
     destroy(&["cuGraphExecDestroy", "cuGraphDestroy", "cuMemPoolDestroy"]);
     drop(world);
     assert!(began.elapsed() < TIMEOUT, "{:?}", began.elapsed());
