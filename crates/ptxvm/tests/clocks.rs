@@ -11,6 +11,9 @@
 //! block.
 #![cfg(feature = "jit")]
 
+#[path = "support/levels.rs"]
+mod levels;
+
 use ptxvm::{Arg, Cpu, Engine, Launch, Options, Vm};
 use std::time::Duration;
 
@@ -58,28 +61,13 @@ fn run(text: &str, block: u32, how: How, times: u32) -> Vec<(Vec<u64>, u64)> {
     (0..times).map(one).collect()
 }
 
-#[cfg(target_arch = "x86_64")]
-fn available(cpu: &Cpu) -> bool {
-    use std::arch::is_x86_feature_detected as has;
-    match cpu {
-        Cpu::Avx512 => has!("avx512bw") && has!("avx512vl"),
-        Cpu::Avx2 => has!("avx2") && has!("fma"),
-        Cpu::Baseline => true,
-    }
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn available(cpu: &Cpu) -> bool {
-    matches!(cpu, Cpu::Baseline)
-}
-
 /// Orders of warps and CTAs.
 const SEEDS: [u64; 2] = [0, 7];
 
 /// All ways to run a kernel in native code.
 fn ways() -> Vec<How> {
     let mut ways = Vec::new();
-    for cpu in [Cpu::Avx512, Cpu::Avx2, Cpu::Baseline].into_iter().filter(available) {
+    for cpu in [Cpu::Avx512, Cpu::Avx2, Cpu::Baseline].into_iter().filter(|cpu| levels::is_available(*cpu)) {
         for (team, threads, seed) in [(None, 1, 0), (Some(1), 2, 0), (Some(2), 2, 0), (None, 1, 7)] {
             ways.push(How { engine: Engine::Jit, cpu: Some(cpu), team, threads, seed });
         }

@@ -4,6 +4,9 @@
 //! The interpreter is tested against independent results elsewhere; here it is the reference.
 #![cfg(feature = "jit")]
 
+#[path = "support/levels.rs"]
+mod levels;
+
 use ptxvm::{Arg, Cpu, Engine, ErrorKind, Launch, Options, Vm};
 
 /// What a launch left: the buffers, or what its trap says without addresses.
@@ -67,7 +70,7 @@ impl Case<'_> {
     /// Runs it everywhere; gives what the interpreter found.
     fn agree(&self) -> Outcome {
         let expected = self.run(Engine::Interp, None).expect("the interpreter runs everywhere");
-        for cpu in [Cpu::Baseline, Cpu::Avx2, Cpu::Avx512] {
+        for cpu in levels::of(self.body) {
             // A level that this machine lacks has nothing to say.
             let Some(found) = self.run(Engine::Jit, Some(cpu)) else { continue };
             assert_eq!(found, expected, "{cpu:?}\n{}", self.body);

@@ -2,6 +2,9 @@
 //! interpreter and in native code of every level, for all sizes of the parameter.
 #![cfg(feature = "jit")]
 
+#[path = "support/levels.rs"]
+mod levels;
+
 use ptxvm::{Arg, Cpu, Engine, ErrorKind, Launch, Options, Vm};
 
 /// What the kernel left, or where and why it stopped.
@@ -77,7 +80,7 @@ fn rows_lie_as_far_apart_as_a_parameter_says() {
             for team in [None, Some(2)] {
                 let expected = run(&text, block, pitch, team, None).expect("the interpreter runs everywhere");
                 assert!(expected.is_ok() || pitch > 5, "{expected:?}");
-                for cpu in [Cpu::Baseline, Cpu::Avx2, Cpu::Avx512] {
+                for cpu in levels::of(&format!("{text}{pitch}{team:?}")) {
                     let Some(found) = run(&text, block, pitch, team, Some(cpu)) else { continue };
                     assert_eq!(found, expected, "{cpu:?}, {pitch}\n{text}");
                 }

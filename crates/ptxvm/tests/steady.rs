@@ -3,6 +3,9 @@
 //! The same bytes and traps as in the interpreter.
 #![cfg(feature = "jit")]
 
+#[path = "support/levels.rs"]
+mod levels;
+
 use ptxvm::{Arg, Cpu, Engine, ErrorKind, Launch, Options, Vm};
 
 /// What a launch left: the third buffer, and what its trap says, without addresses.
@@ -72,7 +75,7 @@ impl Case<'_> {
     /// Runs it everywhere; whether it comes to its end.
     fn agree(&self) -> bool {
         let expected = self.run(Engine::Interp, None).expect("the interpreter runs everywhere");
-        for cpu in [Cpu::Baseline, Cpu::Avx2, Cpu::Avx512] {
+        for cpu in levels::of(&format!("{}{:?}{:?}", self.text(), self.block, self.team)) {
             // A level that this machine lacks has nothing to say.
             let Some(found) = self.run(Engine::Jit, Some(cpu)) else { continue };
             assert_eq!(found, expected, "{cpu:?} {:?} {:?}\n{}", self.block, self.words, self.text());

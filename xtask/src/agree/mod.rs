@@ -341,6 +341,7 @@ fn files(options: &Options) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[test]
     fn random_programs_agree() {
@@ -385,21 +386,23 @@ mod tests {
 
     #[test]
     fn what_differed_once_agrees() {
-        let machines = Machines::new(&available()).expect("devices can be made");
         let folder = crate::root().join("tests/agree");
-        let mut some = 0;
-        for entry in std::fs::read_dir(&folder).expect("the folder is part of the project") {
-            let path = entry.expect("its entries can be read").path();
-            if path.extension().is_none_or(|e| e != "ptx") {
-                continue;
+        let entries = std::fs::read_dir(&folder).expect("the folder is part of the project");
+        let paths = entries.map(|entry| entry.expect("its entries can be read").path());
+        let paths: Vec<_> = paths.filter(|path| path.extension().is_some_and(|e| e == "ptx")).collect();
+        assert!(!paths.is_empty());
+        let next = AtomicUsize::new(0);
+        let work = || {
+            let machines = Machines::new(&available()).expect("devices can be made");
+            while let Some(path) = paths.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let text = std::fs::read_to_string(path).expect("a text");
+                let program = Program::read(&text).expect("its launch stands in it");
+                let outcome = machines.run(&program, None);
+                assert!(matches!(outcome, Outcome::Same), "{}: {outcome:?}", path.display());
             }
-            let text = std::fs::read_to_string(&path).expect("a text");
-            let program = Program::read(&text).expect("its launch stands in it");
-            let outcome = machines.run(&program, None);
-            assert!(matches!(outcome, Outcome::Same), "{}: {outcome:?}", path.display());
-            some += 1;
-        }
-        assert!(some > 0);
+        };
+        let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        std::thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
     }
 
     #[test]
