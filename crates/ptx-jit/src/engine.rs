@@ -238,7 +238,7 @@ struct Translated {
 fn translate(session: &Session, kernel: &Kernel, ntid: [u32; 3], teams: Teams) -> Result<Translated, Error> {
     let function = kernel.function();
     let shape = LaunchShape { ntid, chunk: session.target().level().lanes(), team: 1 };
-    let Some(func) = pipeline::wir(function, shape, &effects::NativeEffects) else {
+    let Some(mut func) = pipeline::wir(function, shape, &effects::NativeEffects) else {
         return Err(Error::new(format!("`{}` is too large to be compiled", function.name)));
     };
     let layout = kernel.module().layout(kernel.id());
@@ -246,6 +246,11 @@ fn translate(session: &Session, kernel: &Kernel, ntid: [u32; 3], teams: Teams) -
     // Native code of a coarse warp counts instructions for all of its warps together, not for each.
     let clocks = reads_clocks(program, kernel.id());
     let teams = if clocks { Teams::Never } else { teams };
+    let plan = |func: &mut Func, shape: LaunchShape| {
+        let level = session.target().level();
+        pipeline::plan_accesses(func, (program, function), &layout, shape, level)
+    };
+    let analyses = plan(&mut func, shape);
     let job = Input {
         function,
         layout: &layout,
@@ -268,7 +273,7 @@ fn translate(session: &Session, kernel: &Kernel, ntid: [u32; 3], teams: Teams) -
     while size > 1 && together.is_none() {
         let shape = LaunchShape { team: size, ..shape };
         let func = pipeline::wir(function, shape, &effects::NativeEffects);
-        let Some(func) = func.filter(|func| coarsen::meets(func, function)) else {
+        let Some(mut func) = func.filter(|func| coarsen::meets(func, function)) else {
             remarks.missed("coarsen", None, format!("{size} warps: not all of them wait at every barrier"));
             break;
         };
@@ -277,7 +282,8 @@ fn translate(session: &Session, kernel: &Kernel, ntid: [u32; 3], teams: Teams) -
             size = sizes.smaller(size);
             continue;
         }
-        let emitted = codegen::emit(&module, "team", Input { func: &func, shape, ..job });
+        let analyses = plan(&mut func, shape);
+        let emitted = codegen::emit(&module, "team", Input { func: &func, shape, ..job }, analyses);
         if emitted.unfit {
             remarks.missed(
                 "coarsen",
@@ -311,7 +317,7 @@ fn translate(session: &Session, kernel: &Kernel, ntid: [u32; 3], teams: Teams) -
         }
         _ => {
             alone = true;
-            codegen::emit(&module, "kernel", Input { windows, ..job })
+            codegen::emit(&module, "kernel", Input { windows, ..job }, analyses)
         }
     };
     if alone {

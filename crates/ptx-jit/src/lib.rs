@@ -19,6 +19,7 @@ mod frame;
 mod isel;
 #[allow(dead_code, unused_imports, reason = "the layer is whole; the emitter uses of it what it needs")]
 mod llvm;
+mod mem;
 mod object;
 mod opt;
 mod pipeline;

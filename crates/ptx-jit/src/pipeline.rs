@@ -5,13 +5,16 @@
 //! for tests of what it does ([`Passes::without`]); what is compiled has all of them. A build with debug
 //! assertions verifies the function after each pass.
 
-use crate::analysis::{divergence, range, shape};
+use crate::analysis::{Analyses, divergence, range, shape};
 use crate::build::{cfg, ssa};
+use crate::mem;
 use crate::opt::{dce, gvn, phi_elim};
+use crate::target::Level;
 use crate::tuning::DIVERGENCE_MAX_ROUNDS;
 use crate::wir::verify::{Form, verify};
 use crate::wir::{Effects, Func, LaunchShape};
-use ptx::ir::Function;
+use ptx::ir::{Function, Program};
+use ptx_exec::layout::Layout;
 
 /// A pass on WIR, in the order of execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,11 +38,15 @@ pub enum Pass {
     Ranges,
     /// Shapes of values.
     Shapes,
+    /// Constants of lanes. Without them, no lane is known to be constant.
+    Constants,
+    /// Plans of accesses: their class, their lanes, their strategy.
+    Accesses,
 }
 
 impl Pass {
     /// All passes, in their order.
-    pub const ALL: [Pass; 9] = [
+    pub const ALL: [Pass; 11] = [
         Pass::Divergence,
         Pass::IfConvert,
         Pass::Build,
@@ -49,6 +56,8 @@ impl Pass {
         Pass::Dce,
         Pass::Ranges,
         Pass::Shapes,
+        Pass::Constants,
+        Pass::Accesses,
     ];
 
     /// The name that file tests use.
@@ -63,6 +72,8 @@ impl Pass {
             Pass::Dce => "dce",
             Pass::Ranges => "ranges",
             Pass::Shapes => "shapes",
+            Pass::Constants => "constants",
+            Pass::Accesses => "accesses",
         }
     }
 
@@ -96,6 +107,19 @@ impl Passes {
 /// The function as WIR; `None` if it would be too large.
 pub(crate) fn wir(function: &Function, launch: LaunchShape, effects: &impl Effects) -> Option<Func> {
     run(function, launch, effects, Passes::ALL)
+}
+
+/// Plans the accesses of a function, which is then complete. Returns what is known of its values.
+pub(crate) fn plan_accesses(
+    func: &mut Func,
+    ptx: (&Program, &Function),
+    layout: &Layout,
+    launch: LaunchShape,
+    level: Level,
+) -> Analyses {
+    let analyses = Analyses::of(func, ptx, layout, launch);
+    mem::plan::plan(func, ptx, layout, launch, level, &analyses);
+    analyses
 }
 
 /// The same, by these passes.

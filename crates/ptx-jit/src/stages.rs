@@ -2,20 +2,24 @@
 //!
 //! Invariant: the text after a pass depends on the function, the launch and the passes alone.
 
-use crate::analysis::{range, shape};
+use crate::analysis::{Analyses, range, shape};
 use crate::effects::NativeEffects;
 use crate::opt::{dce, gvn, phi_elim};
-use crate::pipeline::{Pass, Passes, run};
+use crate::pipeline::{Pass, Passes, plan_accesses, run};
+use crate::target::Level;
 use crate::wir::parse::parse;
 use crate::wir::print::print;
 use crate::wir::verify::{Form, verify};
-use crate::wir::{Func, Kind, LaunchShape};
+use crate::wir::{Func, Kind, LaunchShape, Shape, Value};
+use ptx::check::module::FuncId;
 use ptx::ir::{Function, Program, RegClass};
+use ptx_exec::layout::Layout;
 use std::fmt::Write;
 
 /// The text of a PTX function after a pass; `None` if it would be too large. `off`: a pass that is left out.
 ///
-/// After [`Pass::Ranges`], the ranges follow the function.
+/// After [`Pass::Ranges`] and [`Pass::Constants`], what they found follows the function. The level is the one
+/// whose chunks are as wide as those of the launch.
 pub fn after(
     (program, function): (&Program, &Function),
     launch: LaunchShape,
@@ -26,13 +30,20 @@ pub fn after(
         // What they find shows in the graph.
         Pass::Divergence | Pass::IfConvert => Pass::Build,
         Pass::Ranges => Pass::Dce,
+        Pass::Constants | Pass::Accesses => Pass::Shapes,
         other => other,
     };
     if off == Some(Pass::Build) {
         return Some(String::new());
     }
-    let func = run(function, launch, &NativeEffects, Passes::without(off, stop))?;
+    let mut func = run(function, launch, &NativeEffects, Passes::without(off, stop))?;
+    if last == Pass::Accesses && off != Some(last) {
+        plan(&mut func, (program, function), launch);
+    }
     let mut text = print(&func, Some((program, function)));
+    if last == Pass::Constants && off != Some(last) {
+        text += &constants(&func, (program, function), launch);
+    }
     if last == Pass::Ranges && off != Some(Pass::Ranges) {
         text += &ranges(&func, function, launch);
     }
@@ -67,6 +78,8 @@ pub fn on_text(
             let ranges = range::bounds(&func, function, launch.ntid, &|_| None);
             shape::classify(&mut func, function, launch, &NativeEffects, ranges);
         }
+        Pass::Constants => more = constants(&func, (program, function), launch),
+        Pass::Accesses => plan(&mut func, (program, function), launch),
         Pass::Divergence | Pass::IfConvert | Pass::Build | Pass::Ssa => {
             return Err(format!("`{}` begins with PTX", pass.name()));
         }
@@ -98,4 +111,58 @@ fn ranges(func: &Func, function: &Function, launch: LaunchShape) -> String {
         }
     }
     text
+}
+
+/// Plans the accesses of a function, with its variables where they are in a program of one module.
+fn plan(func: &mut Func, (program, function): (&Program, &Function), launch: LaunchShape) {
+    let level = Level::ALL.into_iter().find(|level| level.lanes() == launch.chunk);
+    let level = level.unwrap_or(Level::Baseline);
+    plan_accesses(func, (program, function), &layout(program), launch, level);
+}
+
+fn layout(program: &Program) -> Layout {
+    let (variables, functions) = (program.variables.len(), program.functions.len());
+    Layout::for_kernel(program, FuncId(0), vec![0; variables], vec![0; functions])
+}
+
+/// The constants that are not in the shapes, as comments: for each chunk, runs of a first number, a step and
+/// a count, or a question mark.
+fn constants(func: &Func, (program, function): (&Program, &Function), launch: LaunchShape) -> String {
+    let analyses = Analyses::of(func, (program, function), &layout(program), launch);
+    let mut text = String::new();
+    for value in (0..func.kinds.len() as u32).map(Value) {
+        if let Shape::Uniform(Some(_)) = func.shapes[value.0 as usize] {
+            continue;
+        }
+        let chunks = (0..launch.lanes() / launch.chunk).map(|c| analyses.constants.chunk(value, c));
+        let texts: Vec<String> = chunks.map(|lanes| lanes.map_or("?".to_owned(), runs)).collect();
+        if texts.iter().any(|text| text != "?") {
+            // Writing to a string does not fail.
+            let _ = writeln!(text, "; v{} is {}", value.0, texts.join(" | "));
+        }
+    }
+    text
+}
+
+/// Numbers as runs.
+fn runs(numbers: &[u64]) -> String {
+    let mut runs: Vec<(u64, u64, u32)> = Vec::new();
+    for number in numbers {
+        match runs.last_mut() {
+            Some((first, step, count)) if *count == 1 => {
+                (*step, *count) = (number.wrapping_sub(*first), 2);
+            }
+            Some((first, step, count))
+                if first.wrapping_add(step.wrapping_mul(u64::from(*count))) == *number =>
+            {
+                *count += 1
+            }
+            _ => runs.push((*number, 0, 1)),
+        }
+    }
+    let run = |(first, step, count): (u64, u64, u32)| match count {
+        1 => format!("{first}"),
+        _ => format!("{first}{:+}x{count}", step as i64),
+    };
+    runs.into_iter().map(run).collect::<Vec<_>>().join(" ")
 }

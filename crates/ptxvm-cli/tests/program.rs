@@ -197,7 +197,10 @@ fn listings_and_stats_say_what_the_compiler_did() {
     };
     let wir = out(&run(&["--cpu", "avx512,tuning=zen4", "--emit", "wir"]));
     assert!(wir.starts_with("; daxpy: ntid=64x1x1 chunk=16 warps=1\nstart b"), "{wir}");
-    assert!(wir.contains("lanes [0+8x32]") && wir.contains(": st.global.b64\n"), "{wir}");
+    assert!(
+        wir.contains("lanes [0+8x32]") && wir.contains(": st.global.b64 as affine: vector x2\n"),
+        "{wir}"
+    );
     let remarks = out(&run(&["--cpu", "avx2", "--emit", "remarks"]));
     assert!(remarks.starts_with("kernel: coarsen: missed: the kernel has no barrier\n"), "{remarks}");
     assert!(remarks.contains(": access: applied: one vector store for a chunk"), "{remarks}");

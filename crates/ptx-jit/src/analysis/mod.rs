@@ -3,8 +3,49 @@
 //!
 //! Invariant: an analysis changes nothing in a function but the facts that are recorded about its values.
 
+pub(crate) mod address;
+pub(crate) mod constant;
 pub(crate) mod divergence;
 pub(crate) mod expr;
 pub mod range;
 pub mod shape;
 pub(crate) mod thread_constant;
+
+use crate::wir::{Func, LaunchShape};
+use ptx::ir::{Function, Program};
+use ptx::isa::{Space, TyKind};
+use ptx_exec::layout::Layout;
+
+/// What is known of the values of a function when code is generated.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Analyses {
+    /// The range of each value.
+    pub(crate) bounds: Vec<Option<range::Bound>>,
+    pub(crate) addresses: address::AddressFacts,
+    pub(crate) constants: constant::Constants,
+}
+
+impl Analyses {
+    /// Analyses a function.
+    pub(crate) fn of(
+        func: &Func,
+        (program, function): (&Program, &Function),
+        layout: &Layout,
+        launch: LaunchShape,
+    ) -> Self {
+        let shared = |var: u32| {
+            let variable = program.variables.get(var as usize)?;
+            let start = layout.variables.get(var as usize)?;
+            (variable.space == Space::Shared && variable.ty.kind() != TyKind::Opaque).then_some(*start)
+        };
+        // A function that is entered with a warp frame may get values from elsewhere.
+        let bounds = match func.entries.is_empty() {
+            true => range::bounds(func, function, launch.ntid, &shared),
+            false => vec![None; func.kinds.len()],
+        };
+        let addresses = address::AddressFacts::find(func, function, &bounds);
+        let facts = constant::Facts { func, function, program, layout, launch, bounds: &bounds };
+        let constants = constant::Constants::find(facts);
+        Analyses { bounds, addresses, constants }
+    }
+}

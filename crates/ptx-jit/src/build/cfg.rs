@@ -241,7 +241,12 @@ impl<M: Effects> Builder<'_, M> {
 
     fn op(&mut self, node: BlockId, kind: OpKind, uses: &[Value], defs: &[Value]) {
         self.ops += 1;
-        self.blocks[node.0 as usize].ops.push(Op { kind, uses: uses.to_vec(), defs: defs.to_vec() });
+        self.blocks[node.0 as usize].ops.push(Op {
+            kind,
+            uses: uses.to_vec(),
+            defs: defs.to_vec(),
+            access: None,
+        });
     }
 
     /// A copy is a select of the same value, which renaming removes.

@@ -11,7 +11,7 @@
 
 use super::combine_reductions::Table;
 use super::inst::Lanes;
-use super::load_store::{Access, Addresses};
+use super::load_store::Addresses;
 use super::scaled_index::ScaledIndex;
 use super::{Codegen, LANES, Repr};
 use crate::isel::{Lower, Operand};
@@ -19,6 +19,7 @@ use crate::llvm::{AtomicOp, Block, IntPred, Likely, Ordering, Value};
 use crate::reduction_buffer::Kind;
 use crate::tuning::SAME_ADDRESS_TEST_CHUNKS;
 use crate::wir;
+use crate::wir::access::{Access, Atomic, Plan, Strategy};
 use crate::wir::{Op, Site};
 use ptx::ir::{Inst, Src};
 use ptx::isa::{AtomOp, Op as O, Sem, Space, Ty};
@@ -59,9 +60,10 @@ impl Codegen<'_> {
         if !crate::effects::is_native_atomic(&inst.mods) || self.waits[site.block as usize] {
             return false;
         }
-        let Some(mut access) = self.access_of(inst, true) else { return false };
+        let Some(plan) = self.plan_of(site, op) else { return false };
+        let mut access = plan.access;
         let mut next = 1;
-        let Some(addresses) = self.addresses(inst, op, &mut next, &mut access) else { return false };
+        let Some(addresses) = self.addresses(inst, op, &mut next, &plan) else { return false };
         if !matches!(access.space, Space::Shared | Space::Global | Space::Generic) {
             return false;
         }
@@ -93,20 +95,20 @@ impl Codegen<'_> {
         }
         if self.access_checked || self.is_within(inst, op, access) {
             let Some(places) = self.placed(access, &addresses) else { return false };
-            let old = self.updates(update, &places, &operands, inst.mods.sem(), op);
+            let old = self.updates((update, &plan), &places, &operands, inst.mods.sem(), op);
             self.give(op, old);
             return true;
         }
         let Some((fits, places)) = self.places(site, access, &addresses, op) else { return false };
         if self.job.shape.team > 1 {
             let Some(()) = self.or_side_exit(fits, site, access, &addresses, op) else { return false };
-            let old = self.updates(update, &places, &operands, inst.mods.sem(), op);
+            let old = self.updates((update, &plan), &places, &operands, inst.mods.sem(), op);
             self.give(op, old);
             return true;
         }
         let (fast, slow) = self.fork(fits);
         self.b.position_at_end(fast);
-        let old = self.updates(update, &places, &operands, inst.mods.sem(), op);
+        let old = self.updates((update, &plan), &places, &operands, inst.mods.sem(), op);
         let fast_end = self.b.current_block();
         let done = self.b.append_block(self.function, "updated");
         self.b.br(done);
@@ -177,7 +179,7 @@ impl Codegen<'_> {
     /// Emits the updates. Returns the old values if they are read.
     fn updates(
         &mut self,
-        update: Update,
+        (update, plan): (Update, &Plan),
         places: &Addresses,
         operands: &[Repr],
         sem: Sem,
@@ -188,20 +190,16 @@ impl Codegen<'_> {
             Sem::Sc => self.b.fence(Ordering::SequentiallyConsistent),
             Sem::Weak | Sem::Volatile | Sem::Relaxed | Sem::Acquire => {}
         }
-        let (mask, whole) = (self.scalar(op.uses[0]), self.whole(op));
+        let (mask, whole) = (self.scalar(op.uses[0]), plan.active.whole);
         let wanted = op.defs.iter().any(|def| self.job.func.needed[def.0 as usize]);
-        let sums = !wanted && sum(update).is_some();
-        let old = match places {
-            Addresses::Same(place) if sums => {
-                self.applied("access", "one atomic operation with the sum of all lanes");
+        let Strategy::Atomic(how) = plan.strategy else { unreachable!("ptxvm bug: no atomic operation") };
+        self.remark_strategy(plan, false);
+        let old = match (how, places) {
+            (Atomic::Combined, Addresses::Same(place)) => {
                 self.summed(update, *place, &operands[0], mask, whole);
                 None
             }
-            Addresses::ScaledIndex(_) | Addresses::Each(_) if sums => {
-                self.applied(
-                    "access",
-                    "one atomic operation where a test at run time finds one address, else one for each lane",
-                );
+            (Atomic::SameAddressTest, _) => {
                 let done = self.b.append_block(self.function, "done");
                 let (one, several) = (
                     self.b.append_block(self.function, "one"),
@@ -230,12 +228,7 @@ impl Codegen<'_> {
                 self.b.position_at_end(done);
                 None
             }
-            Addresses::Same(_)
-            | Addresses::Affine(..)
-            | Addresses::Rows(..)
-            | Addresses::ScaledIndex(_)
-            | Addresses::Each(_) => {
-                self.missed("access", "an atomic operation for each lane");
+            (Atomic::Combined | Atomic::EachLane, _) => {
                 self.each_lane(update, places, operands, mask, whole, wanted)
             }
         };

@@ -8,10 +8,11 @@
 //! Invariant: an instruction that is hoisted to the start has no effect, reads no memory that needs a check,
 //! and depends only on such instructions.
 
-use super::load_store::{Access, Reach};
+use super::load_store::Reach;
 use super::{Addresses, Codegen};
 use crate::llvm::{Bitwise, IntPred, Likely, Value};
 use crate::wir;
+use crate::wir::access::Access;
 use crate::wir::{Affine, Exit, Kind, Op, OpKind, Shape, Site};
 use ptx::ir::{Addr, Base, Inst, RegClass, Src};
 use ptx::isa::{Op as O, Space};

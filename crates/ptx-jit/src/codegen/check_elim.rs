@@ -8,30 +8,16 @@
 //! elsewhere.
 
 use super::Codegen;
-use super::load_store::{Access, Addresses, Reach};
-use crate::analysis::range::{Bound, bounds};
+use super::load_store::{Addresses, Reach};
+use crate::analysis::range::Bound;
 use crate::llvm::Value;
 use crate::wir;
+use crate::wir::access::Access;
 use crate::wir::{Kind, Op};
 use ptx::ir::{Addr, Base, Inst, RegClass, Src};
-use ptx::isa::{Space, TyKind};
+use ptx::isa::Space;
 
 impl Codegen<'_> {
-    /// Finds the ranges of all values, if the function is not entered with a warp frame.
-    pub(super) fn find_bounds(&mut self) {
-        if !self.job.func.entries.is_empty() {
-            self.bounds = vec![None; self.job.func.kinds.len()];
-            return;
-        }
-        let (program, layout) = (self.job.program, self.job.layout);
-        let shared = |var: u32| {
-            let variable = program.variables.get(var as usize)?;
-            let start = layout.variables.get(var as usize)?;
-            (variable.space == Space::Shared && variable.ty.kind() != TyKind::Opaque).then_some(*start)
-        };
-        self.bounds = bounds(self.job.func, self.job.function, self.job.shape.ntid, &shared);
-    }
-
     /// Whether a shared-memory access lies within the kernel's own variables in every lane, and is aligned.
     pub(super) fn is_within(&self, inst: &Inst, op: &Op, access: Access) -> bool {
         let (name, offset) = match inst.srcs.first() {
@@ -39,13 +25,13 @@ impl Codegen<'_> {
             Some(Src::Reg(_)) => (op.uses.get(1), 0),
             _ => return false,
         };
-        let bound = name.and_then(|name| self.bounds[name.0 as usize].map(|bound| (*name, bound)));
+        let bound = name.and_then(|name| self.analyses.bounds[name.0 as usize].map(|bound| (*name, bound)));
         let Some((name, bound)) = bound else { return false };
         let bytes = access.bytes();
         let end = i128::from(bound.high) + i128::from(offset) + i128::from(bytes);
         access.space == Space::Shared
             && self.kind(name) == Kind::Reg(RegClass::R64)
-            && !self.origins.contains_key(&name)
+            && self.analyses.addresses.provenance(name).is_none()
             && bytes.is_power_of_two()
             && 1 << bound.zeros.min(30) >= bytes
             && offset % i64::from(bytes) == 0
@@ -77,16 +63,11 @@ impl Codegen<'_> {
             }
     }
 
-    /// Whether a value is below 256 in every lane.
-    pub(super) fn is_byte(&self, name: wir::Value) -> bool {
-        self.bounds[name.0 as usize].is_some_and(|bound| bound.high < 256)
-    }
-
     /// Whether no lane of an affine 32-bit value wraps around where the value is widened, signed or unsigned.
     pub(super) fn is_small(&self, name: wir::Value) -> bool {
         // The lanes of an affine value are less than 2^24 apart.
         let small = |bound: &Bound| bound.high < (1 << 31) - (1 << 24);
         self.pattern(name).is_some_and(|pattern| pattern.rows.is_empty())
-            && self.bounds[name.0 as usize].as_ref().is_some_and(small)
+            && self.analyses.bounds[name.0 as usize].as_ref().is_some_and(small)
     }
 }

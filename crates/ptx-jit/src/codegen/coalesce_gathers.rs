@@ -10,11 +10,12 @@
 //! Invariant: nothing between the first load and the last can change what they read, and nothing is loaded
 //! that was not checked.
 
-use super::load_store::{Access, Addresses, Reach};
+use super::load_store::{Addresses, Reach};
 use super::{Codegen, Repr};
 use crate::llvm::{Likely, Value};
 use crate::tuning::{WIDE_GATHER_MAX_BITS, WIDE_GATHER_MIN_BITS};
 use crate::wir;
+use crate::wir::access::{Access, PerLane};
 use crate::wir::{Op, OpKind, Shape, Site};
 use ptx::ir::{Addr, Base, Inst, Src};
 use ptx::isa::{Op as O, Sem, Space};
@@ -127,7 +128,7 @@ impl Codegen<'_> {
         let name = op.uses.get(1)?;
         let plain = inst.guard.is_none()
             && *self.shape(*name) == Shape::Varying
-            && !self.origins.contains_key(name)
+            && self.analyses.addresses.provenance(*name).is_none()
             && access.count == 1
             && matches!(access.space, Space::Global | Space::Generic)
             && matches!(op.defs.as_slice(), [def] if *self.shape(*def) == Shape::Varying);
@@ -178,15 +179,16 @@ impl Codegen<'_> {
         let words = bunch.members.len();
         self.applied("coalesce-gathers", format!("{words} consecutive words of each lane are one gather"));
         let places = self.placed(access, &addresses)?;
+        let plan = self.plan_of(first.site, op)?;
         let (fast, slow) = self.fork(fits);
         let on = self.b.append_block(self.function, "bunch");
         self.b.position_at_end(fast);
         let mut loaded: Vec<Vec<Value>> = vec![Vec::new(); access.count as usize];
         for c in 0..self.chunks() {
             let pointers = self.pointers(&places, c);
-            for (list, vector) in loaded.iter_mut().zip(self.gathered(pointers, c, access, reach.align, op)) {
-                list.push(vector);
-            }
+            let lanes = self.lanes(&plan, mask, c);
+            let vectors = self.gathered(&PerLane::Wide, pointers, lanes, access, reach.align);
+            loaded.iter_mut().zip(vectors).for_each(|(list, vector)| list.push(vector));
         }
         let fast_end = self.b.current_block();
         self.b.br(on);

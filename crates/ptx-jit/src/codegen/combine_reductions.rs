@@ -5,10 +5,10 @@
 //! Code that replaces an entry first performs the reduction that it held.
 
 use super::Codegen;
-use super::load_store::Access;
 use crate::frame::Frame;
 use crate::llvm::{IntPred, Likely, Value};
 use crate::reduction_buffer::{ENTRIES, Kind};
+use crate::wir::access::Access;
 use ptx::ir::Inst;
 use ptx::isa::Space;
 use std::mem::offset_of;

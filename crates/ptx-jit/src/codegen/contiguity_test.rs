@@ -8,35 +8,21 @@
 //! vector has for that lane.
 
 use super::Codegen;
-use super::load_store::{Access, Addresses};
+use super::load_store::Addresses;
 use crate::llvm::{IntPred, Likely, Value};
-use crate::wir::Op;
+use crate::wir::access::{PerLane, Plan};
 
 impl Codegen<'_> {
-    /// Loads with `gather`, or with one vector load for each chunk whose indices are found to be consecutive.
-    /// Returns for each chunk the vector of each element.
+    /// Loads with one vector load for each chunk whose indices are found to be consecutive, and otherwise as
+    /// `apart` says. Returns for each chunk the vector of each element.
     pub(super) fn load_contiguous_or(
-        &mut self,
+        &self,
+        plan: &Plan,
+        apart: &[PerLane],
         places: &Addresses,
-        access: Access,
-        op: &Op,
-        gather: impl Fn(&mut Self, u32) -> Vec<Value>,
+        mask: Value,
     ) -> Vec<Vec<Value>> {
-        let chunks = self.chunks();
-        let spread = match places {
-            Addresses::ScaledIndex(spread) if spread.scale == u64::from(access.bytes()) => spread,
-            Addresses::ScaledIndex(_)
-            | Addresses::Each(_)
-            | Addresses::Same(_)
-            | Addresses::Affine(..)
-            | Addresses::Rows(..) => {
-                return (0..chunks).map(|c| gather(self, c)).collect();
-            }
-        };
-        self.applied(
-            "access",
-            "vector loads where a test at run time finds the indices consecutive, else a gather",
-        );
+        let Addresses::ScaledIndex(spread) = places else { unreachable!("ptxvm bug: no indices to test") };
         let word = self.int(32);
         let steps: Vec<u64> = (0..u64::from(self.width)).collect();
         let steps = self.b.const_ints(word, &steps);
@@ -47,8 +33,8 @@ impl Codegen<'_> {
             let first = self.b.extract(*index, 0);
             let row = self.b.add(self.b.splat(first, self.width), steps);
             let mut differ = self.b.icmp(IntPred::Ne, *index, row);
-            if !self.is_on(c, op) {
-                differ = self.b.and(differ, self.mask_chunk(self.scalar(op.uses[0]), c));
+            if let Some(lanes) = self.lanes(plan, mask, c) {
+                differ = self.b.and(differ, lanes);
             }
             odd = Some(odd.map_or(differ, |odd| self.b.or(odd, differ)));
             // Consecutive 32-bit indices may still wrap around within the chunk.
@@ -58,23 +44,24 @@ impl Codegen<'_> {
             firsts.push(first);
         }
         let odd = self.any(odd.expect("there are chunks"));
-        let (rows, apart, on) = (
+        let (rows, gather, on) = (
             self.b.append_block(self.function, "row"),
             self.b.append_block(self.function, "apart"),
             self.b.append_block(self.function, "loaded"),
         );
-        self.b.cond_br(self.b.or(odd, wraps), apart, rows, Likely::Unknown);
+        self.b.cond_br(self.b.or(odd, wraps), gather, rows, Likely::Unknown);
         self.b.position_at_end(rows);
         let mut near = Vec::new();
         for (c, first) in firsts.into_iter().enumerate() {
             let base = self.one_of(spread, first);
-            self.fetch(base, c as u32, access);
-            near.push(self.run(base, c as u32, access, op));
+            self.fetch(base, c as u32, plan.access);
+            near.push(self.run(base, c as u32, plan, mask));
         }
         let near_end = self.b.current_block();
         self.b.br(on);
-        self.b.position_at_end(apart);
-        let far: Vec<Vec<Value>> = (0..chunks).map(|c| gather(self, c)).collect();
+        self.b.position_at_end(gather);
+        let far: Vec<Vec<Value>> =
+            (0..).zip(apart).map(|(c, how)| self.load_per_lane(plan, how, places, c, mask)).collect();
         let far_end = self.b.current_block();
         self.b.br(on);
         self.b.position_at_end(on);

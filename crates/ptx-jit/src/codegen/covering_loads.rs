@@ -11,12 +11,12 @@
 
 use super::Codegen;
 use super::interleaved::{Kind, Member, Piece};
-use super::load_store::Access;
 use crate::llvm::Value;
 use crate::target::Level;
 use crate::tuning::COVERING_LOAD_MAX_VECTORS;
 use crate::wir;
 use crate::wir::Affine;
+use crate::wir::access::Access;
 
 impl Codegen<'_> {
     /// Whether the lanes of every chunk are close to each other, but neither at one address nor consecutive.

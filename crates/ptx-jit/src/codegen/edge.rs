@@ -91,18 +91,19 @@ impl Codegen<'_> {
             self.exit(exit);
             return;
         }
+        // A constant condition leaves one edge. Only masks of coarse warps are constant.
+        if let Term::If { cond, then, els, .. } = term
+            && self.job.shape.team > 1
+            && let Some(holds) = self.constant_condition(id, cond)
+        {
+            let to = if holds { *then } else { *els };
+            self.store_state(id, to);
+            return self.b.br(self.at(to));
+        }
         let condition = match term {
             Term::If { cond, .. } => Some(self.condition(cond)),
             _ => None,
         };
-        // A constant condition leaves one edge. Only masks of coarse warps are constant.
-        if self.job.shape.team > 1
-            && let (Some(known), Term::If { then, els, .. }) = (condition.and_then(Value::number), term)
-        {
-            let to = if known != 0 { *then } else { *els };
-            self.store_state(id, to);
-            return self.b.br(self.at(to));
-        }
         // If both successors are the same block, its phis need two different predecessors.
         let mut detours: Vec<(BlockId, Block)> = Vec::new();
         for to in term.successors() {

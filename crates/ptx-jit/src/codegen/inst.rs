@@ -48,8 +48,8 @@ impl Codegen<'_> {
             self.fallback(site, inst, op);
         }
         for def in &op.defs {
-            if let Some(determined) = self.determined(*def) {
-                self.reps[def.0 as usize] = Some(determined);
+            if let Some(constant) = self.constant(*def) {
+                self.reps[def.0 as usize] = Some(constant);
             }
         }
         self.note_result(inst, op);
@@ -88,40 +88,8 @@ impl Codegen<'_> {
 
     /// Records facts about an instruction's result, besides its value.
     pub(super) fn note_result(&mut self, inst: &Inst, op: &Op) {
-        self.note_origin(inst, op);
         self.note_scaled_index(inst, op);
         self.note_word_pair(inst, op);
-    }
-
-    /// Tracks generic addresses of shared and local memory through sums and copies.
-    fn note_origin(&mut self, inst: &Inst, op: &Op) {
-        use super::Origin;
-        use crate::analysis::expr::{Arith, Expr, Operand, operands};
-        let ([def], Some(expr)) = (op.defs.as_slice(), Expr::of(inst)) else { return };
-        let Kind::Reg(RegClass::R64) = self.kind(*def) else { return };
-        let sources = operands(inst, op);
-        let known = |at: usize| self.origins.get(&sources.get(at)?.value()?).copied();
-        let origin = match (expr.arith, sources.as_slice()) {
-            (Arith::ToGeneric(Space::Shared), [_]) if inst.guard.is_none() => Some(Origin::Shared),
-            (Arith::ToGeneric(Space::Local), [Operand::Value(first)])
-                if inst.guard.is_none() && self.is_scalar(*first) =>
-            {
-                Some(Origin::Local(*first, 0))
-            }
-            (Arith::Copy, _) => known(0),
-            (Arith::Add, [a, b]) => match (known(0).or_else(|| known(1)), a, b) {
-                (Some(Origin::Local(base, offset)), Operand::Imm(more), _)
-                | (Some(Origin::Local(base, offset)), _, Operand::Imm(more)) => {
-                    Some(Origin::Local(base, offset.wrapping_add(*more as i64)))
-                }
-                (Some(Origin::Shared), ..) => Some(Origin::Shared),
-                _ => None,
-            },
-            _ => None,
-        };
-        if let Some(origin) = origin {
-            self.origins.insert(*def, origin);
-        }
     }
 
     /// Defines a value of any shape as a scalar.

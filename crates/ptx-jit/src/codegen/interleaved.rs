@@ -16,13 +16,16 @@
 //! beyond the first and the last vector of the program.
 
 use super::Codegen;
+use super::Repr;
 use super::check_coalesce::CoalescedChecks;
-use super::load_store::{Access, Addresses};
-use super::{Origin, Repr};
+use super::load_store::Addresses;
+use crate::analysis::address::Provenance;
 use crate::llvm::Value;
+use crate::mem::transposed::is_consecutive;
 use crate::target::Level;
 use crate::tuning::INTERLEAVED_GROUP_MIN_ROWS;
 use crate::wir;
+use crate::wir::access::Access;
 use crate::wir::{Affine, Op, OpKind, Shape};
 use ptx::ir::{Addr, Base, Inst, Src};
 use ptx::isa::{Op as O, Sem, Space};
@@ -222,7 +225,7 @@ impl<'a> Codegen<'a> {
         let plain = inst.guard.is_none()
             && self.reps[op.uses[0].0 as usize].is_some()
             && self.whole(op)
-            && !matches!(self.origins.get(&op.uses[1]), Some(Origin::Local(..)))
+            && !matches!(self.analyses.addresses.provenance(op.uses[1]), Some(Provenance::Local(..)))
             && access.count == 1
             && matches!(access.bits, 32 | 64)
             && matches!(access.space, Space::Global | Space::Shared | Space::Generic)
@@ -238,18 +241,18 @@ impl<'a> Codegen<'a> {
             && access.bits == 32
             && !access.write
             && !pattern.splits(self.width as usize)
-            && (0..self.chunks()).all(|c| is_run(&self.relative(pattern, c), access))
+            && (0..self.chunks()).all(|c| is_consecutive(&self.relative(pattern, c), access))
     }
 
     /// Whether the lanes of every chunk are too far apart for a cheaper form.
     fn is_apart(&self, pattern: &Affine, access: Access) -> bool {
         let near = (0..self.chunks()).any(|c| {
             let lanes = self.relative(pattern, c);
-            is_run(&lanes, access)
+            is_consecutive(&lanes, access)
                 || lanes.iter().all(|lane| *lane == 0)
-                || self.cluster(&lanes, access, true).is_some()
+                || self.vectors().cluster(&lanes, access, true).is_some()
         });
-        !near && self.transposed_rows(pattern, access, true).is_empty()
+        !near && self.vectors().tiles(pattern, access, true).is_empty()
     }
 
     /// The groups of a family: runs of consecutive elements, split into powers of two. Remaining accesses
@@ -406,7 +409,12 @@ impl<'a> Codegen<'a> {
             }
         }
         let op = &node.ops[piece.members[0].at];
-        self.prefetch_grid_stride(piece.access, &Addresses::Affine(bases.to_vec(), pattern.clone()), op);
+        self.prefetch_grid_stride(
+            piece.access,
+            true,
+            &Addresses::Affine(bases.to_vec(), pattern.clone()),
+            op,
+        );
     }
 
     /// Selects one load of a window from the covering vectors.
@@ -484,11 +492,6 @@ impl<'a> Codegen<'a> {
         let values = self.values(inst, op, c, 2).expect("ptxvm bug: a store has a value");
         self.narrow(values[0], access)
     }
-}
-
-/// Whether lanes are consecutive.
-fn is_run(lanes: &[i32], access: Access) -> bool {
-    lanes.iter().enumerate().all(|(at, lane)| *lane == (at as u32 * access.bytes()) as i32)
 }
 
 /// Adds an access to the family of its register.

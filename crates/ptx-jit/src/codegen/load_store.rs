@@ -7,37 +7,20 @@
 
 use super::inst::Lanes;
 use super::scaled_index::ScaledIndex;
-use super::{Codegen, Origin, Repr};
+use super::{Codegen, Input, Repr};
+use crate::analysis::address::Provenance;
 use crate::frame::{Frame, Window};
 use crate::isel::Operand;
 use crate::llvm::{Block, IntPred, Likely, Ordering, Value};
+use crate::mem::classify::{self, Classes};
+use crate::mem::plan::{Planner, in_chunk_loop};
 use crate::wir;
+use crate::wir::access::{Access, Form, Plan};
 use crate::wir::{Affine, Kind, Op, Shape, Site};
 use ptx::ir::{Addr, Base, Inst, RegClass, Src};
-use ptx::isa::{Sem, Space, Ty, TyKind};
+use ptx::isa::{Sem, Space, Ty};
 use std::mem::{offset_of, size_of};
-
-/// A load or a store, without its address.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Access {
-    pub(super) space: Space,
-    /// Bits of an element.
-    pub(super) bits: u32,
-    /// Elements of a lane.
-    pub(super) count: u32,
-    /// Whether elements are sign-extended.
-    pub(super) signed: bool,
-    pub(super) write: bool,
-    /// Whether it is a reduction that is combined in the reduction buffer.
-    pub(super) sum: bool,
-}
-
-impl Access {
-    /// Bytes of a lane.
-    pub(super) fn bytes(self) -> u32 {
-        self.bits / 8 * self.count
-    }
-}
+use std::rc::Rc;
 
 /// The bytes that one comparison with the cached bounds of a site covers, relative to the addresses.
 #[derive(Clone, Copy, Debug)]
@@ -69,36 +52,40 @@ pub(super) enum Addresses {
     Each(Vec<Value>),
 }
 
+impl<'a> Codegen<'a> {
+    /// How accesses are planned.
+    pub(super) fn planner(&self) -> Planner<'a> {
+        let Input { func, function, program, layout, shape, target, .. } = self.job;
+        Planner { func, function, program, layout, launch: shape, level: target.level() }
+    }
+}
+
 impl Codegen<'_> {
+    /// How accesses are classified.
+    pub(super) fn classes(&self) -> Classes<'_> {
+        let Input { func, program, .. } = self.job;
+        Classes { func, program, addresses: &self.analyses.addresses, width: self.width }
+    }
+
+    /// The plan of an access, in the version of its block that is emitted; `None`: it has no native code.
+    pub(super) fn plan_of(&self, site: Site, op: &Op) -> Option<Rc<Plan>> {
+        let plan = match &self.version_plans {
+            Some(plans) => plans.get(&site),
+            None => op.access.as_ref(),
+        }?;
+        Some(match self.lanes == self.job.shape.lanes() {
+            true => plan.clone(),
+            false => Rc::new(in_chunk_loop(plan, self.env.target.level(), self.width)),
+        })
+    }
+
     pub(super) fn access(&self, inst: &Inst, write: bool) -> Option<Access> {
-        match (inst.mods.sem(), write) {
-            (Sem::Weak | Sem::Volatile | Sem::Relaxed, _) | (Sem::Acquire, false) | (Sem::Release, true) => {}
-            (Sem::Acquire | Sem::Release | Sem::AcqRel | Sem::Sc, _) => return None,
-        }
-        self.access_of(inst, write)
+        classify::ordered_access(self.job.program, inst, write)
     }
 
     /// The access that an instruction makes, of any memory order.
     pub(super) fn access_of(&self, inst: &Inst, write: bool) -> Option<Access> {
-        let ty = inst.mods.ty();
-        // A weak 128-bit access is two 64-bit words; with any other order it must be single-copy atomic.
-        let (bits, count) = match ty {
-            Ty::B128 if inst.mods.sem() == Sem::Weak => (64, 2),
-            _ => (ty.bits(), u32::from(inst.mods.vec())),
-        };
-        if ty.kind() == TyKind::Opaque || !(8..=64).contains(&bits) {
-            return None;
-        }
-        let said = inst.mods.space();
-        let space = match inst.srcs.first()? {
-            Src::Addr(Addr { base: Base::Frame, .. }) => Space::Local,
-            Src::Addr(Addr { base: Base::KernelParam, .. }) => Space::Param,
-            Src::Addr(Addr { base: Base::Var(var), .. }) if said == Space::Generic => {
-                self.job.program.variables.get(var.0 as usize)?.space
-            }
-            _ => said,
-        };
-        Some(Access { space, bits, count, signed: ty.is_signed(), write, sum: false })
+        classify::access_of(self.job.program, inst, write)
     }
 
     /// The addresses of the first source; `next` is the index of the next register. A generic address is
@@ -108,11 +95,8 @@ impl Codegen<'_> {
         inst: &Inst,
         op: &Op,
         next: &mut usize,
-        access: &mut Access,
+        plan: &Plan,
     ) -> Option<Addresses> {
-        if self.job.program.address_size != ptx::check::module::AddressSize::Bits64 {
-            return None;
-        }
         let offset = match inst.srcs.first()? {
             Src::Addr(Addr { base: Base::Reg(_), index: None, offset }) => *offset,
             Src::Reg(_) => 0,
@@ -123,7 +107,7 @@ impl Codegen<'_> {
         };
         let name = op.uses[*next];
         *next += 1;
-        self.addresses_from(name, offset, access)
+        self.addresses_in(name, offset, inst.mods.space(), &plan.guest)
     }
 
     /// The addresses at an offset from a register.
@@ -133,18 +117,21 @@ impl Codegen<'_> {
         offset: i64,
         access: &mut Access,
     ) -> Option<Addresses> {
-        let Kind::Reg(class @ (RegClass::R64 | RegClass::R32)) = self.kind(name) else { return None };
-        let narrow = class == RegClass::R32;
-        let origin = self.origins.get(&name).copied().filter(|_| access.space == Space::Generic);
-        if let Some(Origin::Local(base, added)) = origin {
-            access.space = Space::Local;
+        let said = access.space;
+        let (own, form) = self.form_of(name, *access)?;
+        *access = own;
+        self.addresses_in(name, offset, said, &form)
+    }
+
+    /// The addresses at an offset from a register, of this form. `said`: the space that the instruction names.
+    fn addresses_in(&mut self, name: wir::Value, offset: i64, said: Space, form: &Form) -> Option<Addresses> {
+        let provenance = self.analyses.addresses.provenance(name).filter(|_| said == Space::Generic);
+        if let Some(Provenance::Local(base, added)) = provenance {
             let base = self.scalar(base);
             return Some(Addresses::Same(self.b.add(base, self.c64(added.wrapping_add(offset) as u64))));
         }
-        let shared = matches!(origin, Some(Origin::Shared));
-        if shared {
-            access.space = Space::Shared;
-        }
+        let shared = provenance == Some(Provenance::Shared);
+        let narrow = self.kind(name) == Kind::Reg(RegClass::R32);
         let shift = |emit: &Self, value: Value| {
             let added = emit.b.const_int(value.ty(), offset as u64);
             let value = if offset == 0 { value } else { emit.b.add(value, added) };
@@ -155,32 +142,31 @@ impl Codegen<'_> {
             };
             if narrow { emit.b.zext(value, emit.b.like(value.ty(), emit.int(64))) } else { value }
         };
-        Some(match self.shape(name).clone() {
-            Shape::Uniform(_) | Shape::Bottom => {
+        Some(match form {
+            Form::Same => {
                 let value = self.scalar(name);
                 Addresses::Same(shift(self, value))
             }
-            Shape::Affine(pattern) if !narrow && !pattern.rows.is_empty() => {
-                let base = self.base(name, 0)?;
-                let rows = [shift(self, base), self.stride_of(name)?];
-                if self.full { Addresses::Rows(rows, *pattern) } else { self.by_chunk(rows, &pattern) }
+            Form::Rows(pattern) => Addresses::Rows(self.rows_from(name, shift)?, pattern.clone()),
+            Form::Affine(_) if self.pattern(name).is_some_and(|pattern| !pattern.rows.is_empty()) => {
+                let (rows, pattern) = (self.rows_from(name, shift)?, self.pattern(name)?);
+                self.unrolled(rows, &pattern)
             }
-            // An affine 32-bit address could wrap around.
-            Shape::Affine(pattern) if !narrow => {
+            Form::Affine(pattern) => {
                 let count = if pattern.by_chunk { self.chunks() } else { 1 };
                 let mut bases = Vec::new();
                 for c in 0..count {
                     let base = self.base(name, c)?;
                     bases.push(shift(self, base));
                 }
-                Addresses::Affine(bases, *pattern)
+                Addresses::Affine(bases, pattern.clone())
             }
-            Shape::Varying if !narrow && self.scaled_indices.contains_key(&name) => {
-                let spread = self.scaled_indices[&name].clone();
+            Form::ScaledIndex(_) => {
+                let spread = self.scaled_index(name);
                 let base = shift(self, spread.base);
                 Addresses::ScaledIndex(ScaledIndex { base, ..spread })
             }
-            Shape::Affine(_) | Shape::Varying => {
+            Form::Each => {
                 let mut chunks = Vec::new();
                 for c in 0..self.chunks() {
                     self.at_chunk(c);
@@ -191,6 +177,25 @@ impl Codegen<'_> {
                 Addresses::Each(chunks)
             }
         })
+    }
+
+    /// The base and the stride of a symbolic-stride address.
+    fn rows_from(&mut self, name: wir::Value, shift: impl Fn(&Self, Value) -> Value) -> Option<[Value; 2]> {
+        let base = self.base(name, 0)?;
+        Some([shift(self, base), self.stride_of(name)?])
+    }
+
+    /// An access relative to a register, with the form of its addresses. In a chunk loop, that of one chunk.
+    pub(super) fn form_of(&self, name: wir::Value, access: Access) -> Option<(Access, Form)> {
+        let (access, form) = self.classes().form(name, access, self.full)?;
+        Some((
+            access,
+            match self.chunk_loops.shapes.get(&name) {
+                Some(Shape::Affine(pattern)) => Form::Affine((**pattern).clone()),
+                Some(Shape::Uniform(_)) => Form::Same,
+                Some(Shape::Bottom | Shape::Varying) | None => form,
+            },
+        ))
     }
 
     pub(super) fn ld(&mut self, site: Site, inst: &Inst, op: &Op) -> bool {
@@ -206,7 +211,7 @@ impl Codegen<'_> {
         done
     }
 
-    fn loaded(&mut self, site: Site, inst: &Inst, op: &Op, mut access: Access) -> bool {
+    fn loaded(&mut self, site: Site, inst: &Inst, op: &Op, access: Access) -> bool {
         self.prefetch = self.stride(inst, op, access);
         if op.defs.len() != access.count as usize {
             return false;
@@ -217,8 +222,10 @@ impl Codegen<'_> {
             return !guarded && self.param(inst, op, access);
         }
         let mut next = 1;
-        let Some(addresses) = self.addresses(inst, op, &mut next, &mut access) else { return false };
-        if self.load_from_strips(&addresses, op) {
+        let Some(plan) = self.plan_of(site, op) else { return false };
+        let access = plan.access;
+        let Some(addresses) = self.addresses(inst, op, &mut next, &plan) else { return false };
+        if self.load_from_strips(&plan, op) {
             self.applied("access", "shared memory in registers of a warp strip");
             return true;
         }
@@ -228,7 +235,7 @@ impl Codegen<'_> {
         }
         if self.access_checked || self.is_within(inst, op, access) {
             let Some(places) = self.placed(access, &addresses) else { return false };
-            let loaded = self.load_places(access, &places, op, uniform);
+            let loaded = self.load_places(&plan, &places, op, uniform);
             for (def, rep) in op.defs.iter().zip(loaded) {
                 self.reps[def.0 as usize] = Some(rep);
             }
@@ -241,7 +248,7 @@ impl Codegen<'_> {
             } else {
                 let Some(()) = self.or_side_exit(fits, site, access, &addresses, op) else { return false };
             }
-            let loaded = self.load_places(access, &places, op, uniform);
+            let loaded = self.load_places(&plan, &places, op, uniform);
             for (def, rep) in op.defs.iter().zip(loaded) {
                 self.reps[def.0 as usize] = Some(rep);
             }
@@ -249,7 +256,7 @@ impl Codegen<'_> {
         }
         let (fast, slow) = self.fork(fits);
         self.b.position_at_end(fast);
-        let loaded = self.load_places(access, &places, op, uniform);
+        let loaded = self.load_places(&plan, &places, op, uniform);
         let fast_end = self.b.current_block();
         let done = self.b.append_block(self.function, "loaded");
         self.b.br(done);
@@ -302,17 +309,19 @@ impl Codegen<'_> {
     }
 
     pub(super) fn st(&mut self, site: Site, inst: &Inst, op: &Op) -> bool {
-        let Some(mut access) = self.access(inst, true) else { return false };
+        let Some(access) = self.access(inst, true) else { return false };
         if access.space == Space::Param || access.space == Space::Const {
             return false;
         }
         self.prefetch = self.stride(inst, op, access);
         let mut next = 1;
-        let Some(addresses) = self.addresses(inst, op, &mut next, &mut access) else { return false };
+        let Some(plan) = self.plan_of(site, op) else { return false };
+        let access = plan.access;
+        let Some(addresses) = self.addresses(inst, op, &mut next, &plan) else { return false };
         if self.is_guarded(inst) && matches!(addresses, Addresses::Same(_)) && access.space != Space::Local {
             return false;
         }
-        if self.store_to_strips(inst, &addresses, op, next) {
+        if self.store_to_strips(inst, &plan, op, next) {
             self.applied("access", "shared memory in registers of a warp strip");
             return true;
         }
@@ -327,18 +336,18 @@ impl Codegen<'_> {
         }
         if self.access_checked || self.is_within(inst, op, access) {
             let Some(places) = self.placed(access, &addresses) else { return false };
-            self.store_places(access, &places, op, &values);
+            self.store_places(&plan, &places, op, &values);
             return true;
         }
         let Some((fits, places)) = self.places(site, access, &addresses, op) else { return false };
         if self.job.shape.team > 1 {
             let Some(()) = self.or_side_exit(fits, site, access, &addresses, op) else { return false };
-            self.store_places(access, &places, op, &values);
+            self.store_places(&plan, &places, op, &values);
             return true;
         }
         let (fast, slow) = self.fork(fits);
         self.b.position_at_end(fast);
-        self.store_places(access, &places, op, &values);
+        self.store_places(&plan, &places, op, &values);
         let done = self.b.append_block(self.function, "stored");
         self.b.br(done);
         self.b.position_at_end(slow);

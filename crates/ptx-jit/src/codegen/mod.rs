@@ -30,6 +30,7 @@ mod interleaved;
 pub(crate) mod load_store;
 mod loop_predication;
 mod masked;
+mod move_elements;
 mod nan_canonical;
 mod permuted;
 mod prefetch_deferred;
@@ -38,7 +39,6 @@ mod prefetch_next_cta;
 mod scalar_evolution;
 mod scaled_index;
 mod segmented;
-mod select_access;
 mod side_exit;
 mod sink_masks;
 mod speculate_unmasked;
@@ -51,12 +51,14 @@ mod version_prefix;
 mod warp_strips;
 mod wide_gather;
 
+use crate::analysis::Analyses;
 use crate::frame::Frame;
 use crate::isel::{Env, Lowering};
 use crate::llvm::{Block, Builder, Flush, Function, Likely, Module, Type, Value};
 use crate::remarks::Remarks;
 use crate::target::Target;
 use crate::wir;
+use crate::wir::access::Plan;
 use crate::wir::dom::Dominators;
 use crate::wir::uses::{DefUse, Readers};
 use crate::wir::{BlockId, Exit, Func, Kind, LaunchShape, Op, OpKind, Shape, Site, Term};
@@ -83,15 +85,6 @@ enum Repr {
     Chunks(Vec<Value>),
     /// A vector for each chunk, in the memory of a coarse warp's barrier slots, at this offset in bytes ([`barrier_slots`]).
     Kept(u32),
-}
-
-/// The space that a generic address was made in. Arithmetic may have moved it out of that space, which every access checks.
-#[derive(Clone, Copy, Debug)]
-enum Origin {
-    /// From an address of shared memory.
-    Shared,
-    /// From this address of local memory, the same in all lanes, and a constant.
-    Local(wir::Value, i64),
 }
 
 /// The result of generating a function, beside its LLVM IR.
@@ -198,8 +191,6 @@ struct Codegen<'a> {
     /// The number of the cached bounds of each site. Copies of a site whose accesses have another size have bounds of their own, since
     /// bounds say where an access of that many bytes may begin; so have those that write, and those that add combined reductions.
     windows: HashMap<(Site, u32, bool, bool), u32>,
-    /// Generic addresses whose space is known.
-    origins: HashMap<wir::Value, Origin>,
     /// 64-bit values that are a base plus a scaled index.
     scaled_indices: HashMap<wir::Value, scaled_index::ScaledIndex>,
     /// 64-bit values whose words are known.
@@ -236,8 +227,10 @@ struct Codegen<'a> {
     rare: Vec<bool>,
     /// Operations of such masks: they are emitted at the side exits.
     later: HashMap<wir::Value, Op>,
-    /// For each value, its range.
-    bounds: Vec<Option<crate::analysis::range::Bound>>,
+    /// What is known of values.
+    analyses: Analyses,
+    /// The plans of the accesses in the version of a block that is emitted.
+    version_plans: Option<HashMap<Site, Rc<Plan>>>,
     head: Block,
     /// The WIR block that is emitted.
     node: Option<BlockId>,
@@ -246,8 +239,6 @@ struct Codegen<'a> {
     barrier_slots: barrier_slots::BarrierSlots,
     warp_strips: warp_strips::WarpStrips,
     symbolic_strides: symbolic_stride::SymbolicStrides,
-    /// For each value, the value that it is an unchanged copy of.
-    copies: Vec<wir::Value>,
     /// The blocks that read each value; not listed for functions of many blocks.
     readers: Readers,
     /// Where each value is defined, and how often it is read.
@@ -271,8 +262,8 @@ struct Codegen<'a> {
     out: Emitted,
 }
 
-/// Emits a function of that name into the module.
-pub(crate) fn emit(module: &Module, name: &str, job: Input<'_>) -> Emitted {
+/// Emits a function of that name into the module. `analyses`: what is known of the function.
+pub(crate) fn emit(module: &Module, name: &str, job: Input<'_>, analyses: Analyses) -> Emitted {
     let b = Builder::new(module);
     let ty = b.fn_type(Some(b.int(64)), &[b.ptr()]);
     let function = module.function(name, ty, if job.flush { Flush::Always } else { Flush::Never });
@@ -315,7 +306,6 @@ pub(crate) fn emit(module: &Module, name: &str, job: Input<'_>) -> Emitted {
         spare: frame,
         scalarized_cost: Cell::new(0),
         windows: HashMap::new(),
-        origins: HashMap::new(),
         scaled_indices: HashMap::new(),
         word_pairs: HashMap::new(),
         small: HashSet::new(),
@@ -332,7 +322,8 @@ pub(crate) fn emit(module: &Module, name: &str, job: Input<'_>) -> Emitted {
         reductions: crate::reduction_buffer::kind(job.function),
         lowerings: HashMap::new(),
         loose: Vec::new(),
-        bounds: Vec::new(),
+        analyses,
+        version_plans: None,
         rare: Vec::new(),
         later: HashMap::new(),
         head,
@@ -342,7 +333,6 @@ pub(crate) fn emit(module: &Module, name: &str, job: Input<'_>) -> Emitted {
         barrier_slots: barrier_slots::BarrierSlots::default(),
         warp_strips: warp_strips::WarpStrips::default(),
         symbolic_strides: symbolic_stride::SymbolicStrides::default(),
-        copies: const_prop::roots(job.func),
         readers: endpoint_test::readers(job.func),
         def_use: DefUse::new(job.func),
         dominators: Dominators::new(job.func),
@@ -358,7 +348,6 @@ pub(crate) fn emit(module: &Module, name: &str, job: Input<'_>) -> Emitted {
         b,
     };
     emit.find_noncanonical_nans();
-    emit.find_bounds();
     emit.find_symbolic_strides();
     emit.rare = emit.find_rarely_read_masks();
     emit.start();
@@ -542,7 +531,7 @@ impl Codegen<'_> {
         self.begin_deferred_prefetches(id);
         for (index, phi) in node.phis.iter().enumerate().filter(|_| !fused) {
             // A constant needs no phi, so the entry passes no value.
-            let fixed = self.settled(phi.def);
+            let fixed = self.constant(phi.def);
             let wanted = if fixed.is_some() { Repr::Chunks(Vec::new()) } else { self.phi(phi.def) };
             self.reps[phi.def.0 as usize] = Some(fixed.unwrap_or_else(|| wanted.clone()));
             self.phis.insert((id.0, index), wanted);
@@ -690,7 +679,7 @@ impl Codegen<'_> {
                 return;
             }
             OpKind::Restore(resume, reg) => {
-                let fixed = self.settled(op.defs[0]);
+                let fixed = self.constant(op.defs[0]);
                 let rep = fixed.unwrap_or_else(|| self.restore(*resume, *reg, op.defs[0]));
                 self.reps[op.defs[0].0 as usize] = Some(rep);
                 return;

@@ -16,23 +16,25 @@
 //! Invariant: only time depends on a prefetch; a prefetch of an address that does not exist does nothing.
 
 use super::Codegen;
-use super::load_store::{Access, Addresses};
+use super::load_store::Addresses;
 use super::prefetch_next_cta::{LoopKind, NEAREST, ONCE, SECOND};
 use super::scalar_evolution::Fact;
 use crate::tuning::{GRID_STRIDE_ITERATIONS_AHEAD, GRID_STRIDE_LONG_BYTES};
 use crate::wir::Op;
+use crate::wir::access::Access;
 use ptx::isa::Space;
 
 impl Codegen<'_> {
     /// Prefetches the part of memory after this CTA's part, if the load belongs to a loop with a long stride.
-    pub(super) fn prefetch_grid_stride(&self, access: Access, places: &Addresses, op: &Op) {
+    /// `whole`: all lanes load.
+    pub(super) fn prefetch_grid_stride(&self, access: Access, whole: bool, places: &Addresses, op: &Op) {
         // Loops whose iterations meet at a barrier prefetch as all loads in such loops do.
         let (Addresses::Affine(bases, pattern), LoopKind::Loop) = (places, self.loop_kind) else { return };
         let stride = op.uses.get(1).and_then(|name| self.scalar_evolution.turn[name.0 as usize]);
         let Some(stride) = stride.filter(|stride| !stride.is_constant()) else { return };
         let bytes = access.bytes();
         let row = pattern.lanes.iter().enumerate().all(|(at, lane)| *lane == (at as u32 * bytes) as i32);
-        if !row || pattern.by_chunk || access.space != Space::Global || !self.whole(op) {
+        if !row || pattern.by_chunk || access.space != Space::Global || !whole {
             return self
                 .missed("prefetch", "a loop of the grid's stride, but lanes may be inactive or apart");
         }

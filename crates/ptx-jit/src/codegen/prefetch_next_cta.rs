@@ -13,7 +13,6 @@
 //! Invariant: a prefetch has no other effect than time. It reads no memory of the program but parameters, no
 //! address is wrong for it, and where the distance is not known there is none.
 
-use super::load_store::Access;
 use super::scalar_evolution::{Fact, Product};
 use super::{Codegen, LANES};
 use crate::frame::Frame;
@@ -22,6 +21,7 @@ use crate::tuning::{
     CACHE_LINE_BYTES, NEXT_CTA_PREFETCH_CTAS, NEXT_CTA_PREFETCH_WARPS, PREFETCHER_REACH_BYTES,
 };
 use crate::wir;
+use crate::wir::access::Access;
 use crate::wir::{Op, OpKind};
 use ptx::ir::{Addr, Base, Function, Inst, Src, Terminator};
 use ptx::isa::{Op as O, Space};

@@ -6,19 +6,14 @@
 //!
 //! Invariant: `base + extended(index) * scale` is the value's bits in every lane, modulo 2^64.
 
-use super::inst::Lanes;
 use super::load_store::Reach;
 use super::{Codegen, Repr};
-use crate::analysis::expr::{Arith, Expr};
-use crate::isel::Operand;
+use crate::analysis::address::{Made, Other, ScaledForm};
+use crate::analysis::expr::{Operand, operands};
 use crate::llvm::{IntPred, Value};
 use crate::wir;
-use crate::wir::{Kind, Op, Shape};
-use ptx::ir::{Inst, RegClass, Src};
-use ptx::isa::{Op as O, Space, Ty};
-
-/// The largest scale that is recorded: sums of bounds then stay far below 2^63.
-const SCALES: u64 = 1 << 20;
+use crate::wir::Op;
+use ptx::ir::Inst;
 
 /// A scalar plus scaled 32-bit indices of the lanes.
 #[derive(Clone, Debug)]
@@ -34,137 +29,78 @@ pub(super) struct ScaledIndex {
 }
 
 impl Codegen<'_> {
-    /// Records the base and the scaled index of an instruction's result.
+    /// Computes the base and the scaled index of an instruction's result, where it has them.
     pub(super) fn note_scaled_index(&mut self, inst: &Inst, op: &Op) {
         let [def] = op.defs.as_slice() else { return };
-        if inst.guard.is_some()
-            || self.kind(*def) != Kind::Reg(RegClass::R64)
-            || *self.shape(*def) != Shape::Varying
-        {
-            return;
-        }
-        let Some(spread) = self.scaled_index_of(inst, op, *def) else { return };
-        if spread.scale == 0 || spread.scale > SCALES {
-            return;
-        }
-        self.scaled_indices.insert(*def, spread);
-    }
-
-    fn scaled_index_of(&mut self, inst: &Inst, op: &Op, def: wir::Value) -> Option<ScaledIndex> {
+        let Some(form) = self.analyses.addresses.scaled(*def) else { return };
         let zero = self.c64(0);
-        let known = |emit: &Self, at: usize| {
-            let name = op.uses.get(at)?;
-            emit.scaled_indices.get(name).cloned()
-        };
-        let constant = |at: usize| match inst.srcs.get(at) {
-            Some(Src::Imm(bits)) => Some(*bits),
-            _ => None,
-        };
-        if matches!(inst.op, O::Ld | O::LdNc | O::Ldu) {
-            let ty = inst.mods.ty();
-            if inst.mods.vec() != 1 || ty.bits() > 32 {
-                return None;
+        let (base, index) = match form.made {
+            Made::LowWords => (zero, self.index_words(*def)),
+            Made::FirstSource { plus } => {
+                let index = (0..self.chunks()).map(|c| self.chunk(op.uses[1], c)).collect();
+                (if plus { self.uniform_source(inst, op, 2) } else { zero }, index)
             }
-            let (index, bytes) = (self.cut(def)?, self.is_byte(def));
-            return Some(ScaledIndex { base: zero, index, signed: ty.is_signed(), bytes, scale: 1 });
-        }
-        let Expr { arith, ty } = Expr::of(inst)?;
-        match arith {
-            Arith::Convert(Ty::U64 | Ty::S64) if is_word(ty) => {
-                let (index, bytes) = self.words(inst, op, 0)?;
-                Some(ScaledIndex { base: zero, index, signed: ty.is_signed(), bytes, scale: 1 })
+            Made::Shifted(name, by) => {
+                let spread = self.scaled_index(name);
+                (self.b.shl(spread.base, self.c64(by)), spread.index)
             }
-            Arith::Mul { wide: true } | Arith::Mad { wide: true } if is_word(ty) => {
-                let scale = constant(1)? & 0xffff_ffff;
-                // A negative scale would need bounds in the opposite order.
-                if ty.is_signed() && scale >> 31 != 0 {
-                    return None;
-                }
-                let (index, bytes) = self.words(inst, op, 0)?;
-                let base = match arith {
-                    Arith::Mad { .. } => self.uniform_source(inst, op, 2)?,
-                    _ => zero,
+            Made::Multiplied(name, by) => {
+                let spread = self.scaled_index(name);
+                (self.b.mul(spread.base, self.c64(by)), spread.index)
+            }
+            Made::Moved(name, Other { source, subtracted }) => {
+                let spread = self.scaled_index(name);
+                let more = self.uniform_source(inst, op, source);
+                let base = match subtracted {
+                    true => self.b.sub(spread.base, more),
+                    false => self.b.add(spread.base, more),
                 };
-                Some(ScaledIndex { base, index, signed: ty.is_signed(), bytes, scale })
+                (base, spread.index)
             }
-            Arith::And if constant(1).is_some_and(|bits| bits < 1 << 31) => {
-                let index = self.cut(def)?;
-                Some(ScaledIndex { base: zero, index, signed: false, bytes: self.is_byte(def), scale: 1 })
+            Made::Copied(name) => {
+                let spread = self.scaled_index(name);
+                (spread.base, spread.index)
             }
-            Arith::Shl => {
-                let (spread, by) = (known(self, 1)?, constant(1)?);
-                (by < 20).then(|| {
-                    let base = self.b.shl(spread.base, self.c64(by));
-                    ScaledIndex { base, scale: spread.scale << by, ..spread }
-                })
+            Made::ToShared(name) => {
+                let spread = self.scaled_index(name);
+                (self.b.add(spread.base, self.shared[0]), spread.index)
             }
-            Arith::Mul { wide: false } if ty.bits() == 64 => {
-                let (spread, by) = (known(self, 1)?, constant(1)?);
-                (by < SCALES).then(|| {
-                    let base = self.b.mul(spread.base, self.c64(by));
-                    ScaledIndex { base, scale: spread.scale * by, ..spread }
-                })
+            Made::FromShared(name) => {
+                let spread = self.scaled_index(name);
+                (self.b.sub(spread.base, self.shared[0]), spread.index)
             }
-            Arith::Add | Arith::Sub if ty.bits() == 64 => {
-                let first = matches!(inst.srcs.first(), Some(Src::Reg(_)));
-                if let Some(spread) = known(self, 1).filter(|_| first) {
-                    let more = self.uniform_source(inst, op, 1)?;
-                    let base = match arith {
-                        Arith::Add => self.b.add(spread.base, more),
-                        _ => self.b.sub(spread.base, more),
-                    };
-                    return Some(ScaledIndex { base, ..spread });
-                }
-                let spread = known(self, if first { 2 } else { 1 })?;
-                if arith != Arith::Add {
-                    return None;
-                }
-                let more = self.uniform_source(inst, op, 0)?;
-                let base = self.b.add(spread.base, more);
-                Some(ScaledIndex { base, ..spread })
-            }
-            Arith::Copy
-            | Arith::ToGeneric(Space::Global | Space::Const)
-            | Arith::FromGeneric(Space::Global | Space::Const) => known(self, 1),
-            Arith::ToGeneric(Space::Shared) => {
-                let spread = known(self, 1)?;
-                Some(ScaledIndex { base: self.b.add(spread.base, self.shared[0]), ..spread })
-            }
-            Arith::FromGeneric(Space::Shared) => {
-                let spread = known(self, 1)?;
-                Some(ScaledIndex { base: self.b.sub(spread.base, self.shared[0]), ..spread })
-            }
-            _ => None,
-        }
+        };
+        let ScaledForm { scale, signed, bytes, .. } = form;
+        self.scaled_indices.insert(*def, ScaledIndex { base, index, signed, bytes, scale });
     }
 
-    /// The chunks of a varying 32-bit source, and whether it is below 256 in every lane.
-    fn words(&mut self, inst: &Inst, op: &Op, at: usize) -> Option<(Vec<Value>, bool)> {
-        let (Some(Src::Reg(reg)), Some(name)) = (inst.srcs.get(at), op.uses.get(1 + at)) else { return None };
-        let chunks = (reg.class == RegClass::R32).then(|| (0..self.chunks()).map(|c| self.chunk(*name, c)));
-        Some((chunks?.collect(), self.is_byte(*name)))
+    /// The base and the scaled index of a value that has them.
+    pub(super) fn scaled_index(&self, name: wir::Value) -> ScaledIndex {
+        if let Some(known) = self.scaled_indices.get(&name) {
+            return known.clone();
+        }
+        // A chunk loop computed the value, and keeps no base.
+        let form = self.analyses.addresses.scaled(name).expect("ptxvm bug: an address without indices");
+        let ScaledForm { scale, signed, bytes, .. } = form;
+        debug_assert_eq!(scale, 1, "a chunk loop computes no scaled addresses");
+        ScaledIndex { base: self.c64(0), index: self.index_words(name), signed, bytes, scale }
     }
 
     /// The low words of a 64-bit value.
-    fn cut(&self, name: wir::Value) -> Option<Vec<Value>> {
-        let Some(Repr::Chunks(chunks)) = &self.reps[name.0 as usize] else { return None };
+    fn index_words(&self, name: wir::Value) -> Vec<Value> {
+        let Some(Repr::Chunks(chunks)) = &self.reps[name.0 as usize] else {
+            unreachable!("ptxvm bug: a varying value without vectors")
+        };
         let ty = self.b.vec(self.int(32), self.width);
-        Some(chunks.iter().map(|chunk| self.b.trunc(*chunk, ty)).collect())
+        chunks.iter().map(|chunk| self.b.trunc(*chunk, ty)).collect()
     }
 
     /// A uniform 64-bit source.
-    fn uniform_source(&mut self, inst: &Inst, op: &Op, at: usize) -> Option<Value> {
-        let before = inst.srcs[..at].iter().filter(|src| matches!(src, Src::Reg(_))).count();
-        let mut next = 1 + before;
-        match inst.srcs.get(at)? {
-            Src::Reg(_) if !self.is_scalar(*op.uses.get(next)?) => return None,
-            Src::Reg(_) | Src::Imm(_) => {}
-            _ => return None,
-        }
-        match self.operand(&inst.srcs[at], op, &mut next, Lanes::First(0), inst)? {
-            Operand::Value(value) if value.ty() == self.int(64) => Some(value),
-            Operand::Imm(bits) => Some(self.c64(bits)),
-            _ => None,
+    fn uniform_source(&self, inst: &Inst, op: &Op, at: usize) -> Value {
+        match operands(inst, op).get(at) {
+            Some(Operand::Value(name)) => self.scalar(*name),
+            Some(Operand::Imm(bits)) => self.c64(*bits),
+            _ => unreachable!("ptxvm bug: a source that is not uniform"),
         }
     }
 
@@ -253,9 +189,4 @@ impl Codegen<'_> {
         let index = if times == 1 { index } else { self.b.mul(index, self.b.const_int(index.ty(), times)) };
         self.b.gep_of(self.int(8 * unit as u32), base, index)
     }
-}
-
-/// Whether a type is an integer of 32 bits.
-fn is_word(ty: Ty) -> bool {
-    matches!(ty, Ty::U32 | Ty::S32)
 }

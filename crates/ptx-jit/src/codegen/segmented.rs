@@ -1,83 +1,50 @@
-//! Segmented accesses: chunks whose lanes are in several rows, in CTAs that are eight threads wide or use
-//! tiles of eight columns.
-//!
-//! Each row is one access of a half or a quarter of a chunk; a gather or scatter would cost an access for
-//! each lane.
+//! Code of segmented accesses: each row of a chunk is one access of a half or a quarter of the chunk.
 //!
 //! Invariant: as for all accesses, only active lanes have been checked. Rows are stored in the order of their
 //! lanes.
 
-use super::load_store::Access;
-use super::{Codegen, Repr};
+use super::Codegen;
 use crate::llvm::Value;
-use crate::wir::{Affine, Op};
+use crate::wir::Affine;
+use crate::wir::access::{Chunk, Plan};
 
 impl Codegen<'_> {
-    /// Loads from lanes that are in several rows. Returns for each element its chunks.
+    /// Loads a chunk whose lanes are in several rows. Returns a vector for each element.
     pub(super) fn load_segmented(
-        &mut self,
-        access: Access,
-        rows: [Value; 2],
-        pattern: &Affine,
-        op: &Op,
-    ) -> Vec<Repr> {
-        let count = access.count as usize;
-        let mut all: Vec<Vec<Value>> = vec![Vec::new(); count];
-        for c in 0..self.chunks() {
-            let loaded = if self.is_off(c, op) {
-                vec![self.b.zero(self.b.vec(self.int(access.bits), self.width)); count]
-            } else if let Some(step) = self.step_in_symbolic_rows(access, pattern, c, op) {
-                self.applied("access", "a load for each row of a chunk");
-                self.load_runs(access, &self.runs_of(rows, pattern, c), step, c, op)
-            } else {
-                self.missed("access", "a gather: lanes of a row are not consecutive, or may be inactive");
-                self.gathered(self.split_pointers(rows, pattern, c), c, access, access.bytes(), op)
-            };
-            for ((list, value), def) in all.iter_mut().zip(loaded).zip(&op.defs) {
-                list.push(self.extend(value, access, *def));
+        &self,
+        plan: &Plan,
+        chunk: &Chunk,
+        (rows, pattern): ([Value; 2], &Affine),
+        c: u32,
+        mask: Value,
+    ) -> Vec<Value> {
+        match chunk {
+            Chunk::Segments(step) => self.load_runs(plan, &self.runs_of(rows, pattern, c), *step, c, mask),
+            Chunk::PerLane(how) => {
+                let pointers = self.split_pointers(rows, pattern, c);
+                self.gathered(how, pointers, self.lanes(plan, mask, c), plan.access, plan.access.bytes())
             }
+            _ => unreachable!("ptxvm bug: no strategy of a load from several rows"),
         }
-        all.into_iter().map(Repr::Chunks).collect()
     }
 
-    /// Stores to lanes that are in several rows. The values are given by chunk and element.
+    /// Stores a chunk whose lanes are in several rows.
     pub(super) fn store_segmented(
-        &mut self,
-        access: Access,
-        rows: [Value; 2],
-        pattern: &Affine,
-        op: &Op,
-        values: &[Vec<Value>],
+        &self,
+        plan: &Plan,
+        chunk: &Chunk,
+        (rows, pattern): ([Value; 2], &Affine),
+        c: u32,
+        mask: Value,
+        values: &[Value],
     ) {
-        for (c, own) in (0..).zip(values) {
-            if self.is_off(c, op) {
-                continue;
+        match chunk {
+            Chunk::Segments(_) => self.store_runs(plan, &self.runs_of(rows, pattern, c), c, mask, values),
+            Chunk::PerLane(how) => {
+                let pointers = self.split_pointers(rows, pattern, c);
+                self.scattered(how, pointers, self.lanes(plan, mask, c), plan.access, values);
             }
-            if self.step_in_symbolic_rows(access, pattern, c, op) == Some(access.bytes()) {
-                self.applied("access", "a store for each row of a chunk");
-                self.store_runs(access, &self.runs_of(rows, pattern, c), c, op, own);
-            } else {
-                self.missed("access", "a scatter: lanes of a row are not consecutive, or may be inactive");
-                self.scattered(self.split_pointers(rows, pattern, c), c, access, op, own);
-            }
-        }
-    }
-
-    /// The distance between neighbouring lanes in the rows of a chunk: the bytes of a lane's access, or zero.
-    /// `None`: any other distance; or lanes may be inactive and a row access would cover more than the active
-    /// lanes' elements.
-    fn step_in_symbolic_rows(&self, access: Access, pattern: &Affine, c: u32, op: &Op) -> Option<u32> {
-        let (width, start) = (self.width as usize, (c * self.width) as usize);
-        let lanes = &pattern.lanes[start..start + width];
-        let has = |step: u32| {
-            let next = |pair: &[i32]| pair[1] - pair[0] == step as i32;
-            lanes.chunks(pattern.run(width)).all(|lanes| lanes.windows(2).all(next))
-        };
-        let (whole, bytes) = (self.is_on(c, op), access.bytes());
-        match access.count {
-            1 if has(bytes) => Some(bytes),
-            _ if !whole => None,
-            _ => [bytes, 0].into_iter().find(|step| has(*step)),
+            _ => unreachable!("ptxvm bug: no strategy of a store to several rows"),
         }
     }
 
@@ -99,7 +66,8 @@ impl Codegen<'_> {
     }
 
     /// Loads the rows of a chunk, whose lanes are `step` bytes apart. Returns a vector for each element.
-    fn load_runs(&mut self, access: Access, runs: &[Value], step: u32, c: u32, op: &Op) -> Vec<Value> {
+    fn load_runs(&self, plan: &Plan, runs: &[Value], step: u32, c: u32, mask: Value) -> Vec<Value> {
+        let access = plan.access;
         let run = self.width / runs.len() as u32;
         let element = self.int(access.bits);
         if step == 0 {
@@ -114,23 +82,25 @@ impl Codegen<'_> {
             return (0..access.count).map(splat).collect();
         }
         runs.iter().for_each(|base| self.fetch(*base, c, access));
-        let load = |(at, base): (u32, &Value)| self.run_part(*base, (at * run, run), c, access, op);
+        let load = |(at, base): (u32, &Value)| self.run_part(*base, (at * run, run), c, plan, mask);
         self.by_element(self.joined((0..).zip(runs).map(load).collect()), access)
     }
 
     /// Stores the rows of a chunk, whose lanes are consecutive.
-    fn store_runs(&mut self, access: Access, runs: &[Value], c: u32, op: &Op, values: &[Value]) {
+    fn store_runs(&self, plan: &Plan, runs: &[Value], c: u32, mask: Value, values: &[Value]) {
+        let access = plan.access;
         let run = self.width / runs.len() as u32;
         runs.iter().for_each(|base| self.fetch(*base, c, access));
         let all = self.interleave(values);
         for (at, base) in (0..).zip(runs) {
             let pointer = self.b.int_to_ptr(*base);
             let own = self.b.slice(all, at * run * access.count, run * access.count);
-            if self.is_on(c, op) {
-                self.b.store(own, pointer, access.bytes());
-            } else {
-                let bits = self.mask_part((at * run, run), c, op);
-                self.masked_store(own, pointer, access.bits / 8, bits);
+            match self.lanes(plan, mask, c) {
+                None => self.b.store(own, pointer, access.bytes()),
+                Some(lanes) => {
+                    let bits = self.part_of(lanes, (at * run, run));
+                    self.masked_store(own, pointer, access.bits / 8, bits);
+                }
             }
         }
     }

@@ -38,7 +38,7 @@ impl Codegen<'_> {
             return self.missed("version-unmasked", "the function has the most versions that it may have");
         }
         let Some(mask) = self.mask_of_loads(id, node) else { return };
-        if self.reps[mask.0 as usize].is_none() || self.scalar(mask).is_constant() {
+        if self.reps[mask.0 as usize].is_none() || self.analyses.constants.is_known(mask) {
             return;
         }
         self.remark_block(id, false);
@@ -47,8 +47,9 @@ impl Codegen<'_> {
         self.versioned_block = Some(id);
         let other = self.b.append_block(self.function, "masked");
         self.prefix = Some(Prefix { chunks: self.chunks(), other, unmasked: Some(mask) });
+        self.version_plans = Some(self.planner().for_all_lanes(id, &self.analyses));
         self.content(id);
-        self.prefix = None;
+        (self.prefix, self.version_plans) = (None, None);
         self.b.position_at_end(other);
         self.prefetched.clear();
     }

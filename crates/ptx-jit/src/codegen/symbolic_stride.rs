@@ -213,7 +213,7 @@ impl Codegen<'_> {
     /// The 32-bit parameter that a value was loaded from.
     fn param_of(&self, name: wir::Value) -> Option<Stride> {
         let func = self.job.func;
-        let root = self.copies[name.0 as usize];
+        let root = self.analyses.constants.roots()[name.0 as usize];
         let OpKind::Inst(site) = self.def_use.op_of(func, root)?.kind else { return None };
         let inst = site.inst(self.job.function)?;
         let words = [name, root].iter().all(|name| func.kinds[name.0 as usize] == Kind::Reg(RegClass::R32));

@@ -5,6 +5,7 @@
 
 use super::{Codegen, LANES, Repr};
 use crate::llvm::{IntPred, Type, Value};
+use crate::mem::Vectors;
 use crate::target::Level;
 use crate::wir;
 use crate::wir::{Affine, Kind, Op, OpKind, Shape};
@@ -147,9 +148,7 @@ impl Codegen<'_> {
 
     /// The constants of a chunk's lanes, relative to the chunk's first lane.
     pub(super) fn relative(&self, pattern: &Affine, chunk: u32) -> Vec<i32> {
-        let start = (chunk * self.width) as usize;
-        let lanes = &pattern.lanes[start..start + self.width as usize];
-        lanes.iter().map(|lane| lane - lanes[0]).collect()
+        self.vectors().relative(pattern, chunk)
     }
 
     /// The lanes of a chunk in a mask, as a vector of bits.
@@ -244,15 +243,9 @@ impl Codegen<'_> {
         self.b.const_ints(self.int(1), &bits)
     }
 
-    /// Whether it is known that all lanes of a chunk execute an operation.
-    pub(super) fn is_on(&self, c: u32, op: &Op) -> bool {
-        let all = u64::MAX >> (64 - self.width);
-        self.whole(op) || self.mask_chunk(self.scalar(op.uses[0]), c).bits() == Some(all)
-    }
-
-    /// Whether it is known that no lane of a chunk executes an operation.
-    pub(super) fn is_off(&self, c: u32, op: &Op) -> bool {
-        !self.whole(op) && self.mask_chunk(self.scalar(op.uses[0]), c).bits() == Some(0)
+    /// The vectors that code is generated for.
+    pub(super) fn vectors(&self) -> Vectors {
+        Vectors { level: self.env.target.level(), width: self.width, lanes: self.lanes }
     }
 
     /// The chunks of a mask that was joined from chunks or is constant.

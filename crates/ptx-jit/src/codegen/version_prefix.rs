@@ -9,14 +9,18 @@
 //! Invariant: each version executes exactly the lanes of the mask. What a version cannot do is left to the
 //! general one before anything has an effect.
 
-use super::Codegen;
 use super::load_store::{Addresses, Reach};
+use super::{Codegen, Input};
+use crate::analysis::constant::Facts;
 use crate::analysis::expr::{Arith, Expr, Operand, operands};
 use crate::llvm::{Block, IntPred, Likely, Value};
 use crate::tuning::PREFIX_VERSIONS_MAX;
 use crate::wir;
-use crate::wir::{BlockId, Op, OpKind, Shape, Term};
+use crate::wir::access::Plan;
+use crate::wir::{BlockId, Op, OpKind, Shape, Site, Term};
 use ptx::isa::{Cmp, Space, Ty};
+use std::collections::HashMap;
+use std::rc::Rc;
 
 /// The lanes that a version is for.
 #[derive(Clone, Copy)]
@@ -91,7 +95,7 @@ impl Codegen<'_> {
         let (run, rest) = match late.map(|late| (late.run.clone(), late.rest)) {
             Some((run, rest)) => (run, rest),
             None => {
-                if self.reps[mask.0 as usize].is_none() || self.scalar(mask).is_constant() {
+                if self.reps[mask.0 as usize].is_none() || self.analyses.constants.is_known(mask) {
                     return;
                 }
                 let Some(run) = self.run_of(mask) else {
@@ -139,17 +143,50 @@ impl Codegen<'_> {
                 })
                 .collect();
             let own = self.mask_of(&own);
+            self.version_plans = Some(self.plans_of_version(id, (mask, rest), chunks, exact));
             let before = self.stand_in(mask, rest, own);
             self.prefix = Some(Prefix { chunks, other, unmasked: None });
             self.prefetched.clear();
             self.content(id);
-            self.prefix = None;
+            (self.prefix, self.version_plans) = (None, None);
             for (name, rep) in before {
                 self.reps[name.0 as usize] = rep;
             }
             self.b.position_at_end(other);
         }
         self.prefetched.clear();
+    }
+
+    /// The plans of the accesses in a version whose mask has lanes of the first chunks only: all of their
+    /// lanes, if it is exact. `rest`: the mask of the other lanes.
+    fn plans_of_version(
+        &mut self,
+        id: BlockId,
+        (mask, rest): (wir::Value, Option<wir::Value>),
+        chunks: u32,
+        exact: bool,
+    ) -> HashMap<Site, Rc<Plan>> {
+        let all = u64::MAX >> (64 - self.width);
+        let bits = |within: u64| -> Vec<Option<u64>> {
+            let chunk = |c: u32| match (c < chunks, exact) {
+                (true, true) => Some(within),
+                (true, false) => None,
+                (false, _) => Some(within ^ all),
+            };
+            (0..self.chunks()).map(chunk).collect()
+        };
+        let mut masks = vec![(mask, bits(all))];
+        masks.extend(rest.filter(|rest| !self.rare[rest.0 as usize]).map(|rest| (rest, bits(0))));
+        let planner = self.planner();
+        let Input { func, function, program, layout, shape, .. } = self.job;
+        let mut constants = std::mem::take(&mut self.analyses.constants);
+        let facts = Facts { func, function, program, layout, launch: shape, bounds: &self.analyses.bounds };
+        let plans = constants.in_version(facts, id, &masks, |constants| {
+            let full = func.blocks[id.0 as usize].full;
+            planner.by_site(id, planner.block(id, &self.analyses.addresses, constants, full))
+        });
+        self.analyses.constants = constants;
+        plans
     }
 
     /// Whether the version that is emitted leaves a chunk out.
@@ -243,9 +280,8 @@ impl Codegen<'_> {
         match self.shape(name).clone() {
             Shape::Uniform(_) => Some((None, Some(self.scalar(name)))),
             Shape::Affine(pattern) if pattern.rows.is_empty() && !pattern.by_chunk => {
-                let base = self.base(name, 0)?.number()?;
-                let lane = |lane: &i32| base.wrapping_add(i64::from(*lane) as u64) & u64::from(u32::MAX);
-                Some((Some(pattern.lanes.iter().map(lane).collect()), None))
+                let lanes = self.analyses.constants.lanes(name)?;
+                Some((Some(lanes.map(|lane| lane & u64::from(u32::MAX)).collect()), None))
             }
             Shape::Affine(_) | Shape::Varying | Shape::Bottom => None,
         }

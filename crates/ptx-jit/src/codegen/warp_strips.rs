@@ -13,14 +13,13 @@
 //! executes, so storing unchanged elements again is not observable. Code for all chunks stands before the
 //! strips or behind them, never between.
 
-use super::load_store::{Access, Addresses};
 use super::{Codegen, LANES, Repr};
 use crate::llvm::{Bitwise, Block, Compared, IntPred, Type, Value};
 use crate::tuning::{
-    MASK_PERMUTE_MAX_DEPTH, WARP_STRIP_MAX_MASKS, WARP_STRIP_MAX_ROWS, WARP_STRIP_MAX_SPECULATED_OPS,
-    WARP_STRIPS_PER_LLVM_BLOCK,
+    MASK_PERMUTE_MAX_DEPTH, WARP_STRIP_MAX_MASKS, WARP_STRIP_MAX_SPECULATED_OPS, WARP_STRIPS_PER_LLVM_BLOCK,
 };
 use crate::wir;
+use crate::wir::access::{Access, Plan, StripPlace};
 use crate::wir::{BlockId, Cond, Kind, Op, OpKind, Shape, Term};
 use ptx::ir::{Inst, RegClass, Src, Terminator};
 use ptx::isa::{Op as O, Sem, Space};
@@ -99,9 +98,6 @@ type Permuted = Vec<(Wanted, Value)>;
 
 /// A minimum or maximum: its strip, its operands, whether they are signed, and whether it is the maximum.
 type Extreme = (Block, Value, Value, bool, bool);
-
-/// The row of an element, and the index in the row.
-type Place = Option<(i64, u32)>;
 
 /// State that outlives a section.
 #[derive(Default)]
@@ -297,78 +293,6 @@ impl Codegen<'_> {
         matches!(self.shape(name), Shape::Uniform(_) | Shape::Bottom)
     }
 
-    /// The row and index of each lane's element in a chunk; `None`: rows cannot be used. `lanes`: the address
-    /// of each lane.
-    fn places_in_rows(&self, lanes: &[i64], c: u32, op: &Op, write: bool) -> Option<Vec<Place>> {
-        let (width, bytes) = (i64::from(self.width), 4);
-        let bits = if self.whole(op) { None } else { self.mask_chunk(self.scalar(op.uses[0]), c).bits() };
-        let runs = |lane: usize| bits.is_none_or(|bits| bits >> lane & 1 != 0);
-        let place = |at: &i64| {
-            let element = at.div_euclid(bytes);
-            // An unaligned address is in no row.
-            let row = if at % bytes == 0 { element.div_euclid(width) } else { -1 };
-            (row, element.rem_euclid(width) as u32)
-        };
-        let last = i64::from(self.job.layout.shared_bytes) / (width * bytes);
-        let mut rows: Vec<i64> = Vec::new();
-        let mut seen = Vec::new();
-        for (_, at) in lanes.iter().enumerate().filter(|(lane, _)| runs(*lane)) {
-            let (row, element) = place(at);
-            if !(0..last).contains(&row) || write && seen.contains(&(row, element)) {
-                return None;
-            }
-            seen.push((row, element));
-            if !rows.contains(&row) {
-                rows.push(row);
-            }
-        }
-        if rows.len() > WARP_STRIP_MAX_ROWS {
-            return None;
-        }
-        // If the elements of inactive lanes are in the same rows, they are included, so that the permutation
-        // has a regular pattern.
-        let mut places = Vec::new();
-        for (lane, at) in lanes.iter().enumerate() {
-            let own = place(at);
-            let also = rows.contains(&own.0) && !(write && seen.contains(&own));
-            if !runs(lane) && also {
-                seen.push(own);
-            }
-            places.push((runs(lane) || also).then_some(own));
-        }
-        Some(places)
-    }
-
-    /// The rows and indices of all chunks of an access; `None`: rows cannot be used.
-    fn all_in_rows(&self, addresses: &Addresses, op: &Op, write: bool) -> Option<Vec<Vec<Place>>> {
-        if !self.in_section() {
-            return None;
-        }
-        let lanes = |c: u32| -> Option<Vec<i64>> {
-            match addresses {
-                Addresses::Affine(bases, pattern) if pattern.rows.is_empty() => {
-                    let base = if pattern.by_chunk { bases[c as usize] } else { bases[0] };
-                    let base = i64::try_from(base.number()?).ok()?;
-                    let start = (c * self.width) as usize;
-                    let lanes = &pattern.lanes[start..start + self.width as usize];
-                    Some(lanes.iter().map(|lane| base.saturating_add(i64::from(*lane))).collect())
-                }
-                Addresses::Each(chunks) => {
-                    let lanes = chunks[c as usize].numbers()?;
-                    lanes.into_iter().map(|lane| i64::try_from(lane).ok()).collect()
-                }
-                _ => None,
-            }
-        };
-        let places = |c: u32| {
-            if self.is_off(c, op) {
-                return Some(Vec::new());
-            }
-            self.places_in_rows(&lanes(c)?, c, op, write)
-        };
-        (0..self.chunks()).map(places).collect()
-    }
-
     /// The current value of a row in the strip.
     fn row_now(&self, c: u32, row: i64) -> Value {
         let section = self.warp_strips.open.as_ref().expect("a row belongs to a piece");
@@ -383,14 +307,14 @@ impl Codegen<'_> {
     }
 
     /// Loads from rows. Returns `false` if rows cannot be used; then no section is open afterwards.
-    pub(super) fn load_from_strips(&mut self, addresses: &Addresses, op: &Op) -> bool {
-        let Some(places) = self.all_in_rows(addresses, op, false) else {
+    pub(super) fn load_from_strips(&mut self, plan: &Plan, op: &Op) -> bool {
+        let Some(places) = plan.strip.as_ref().filter(|_| self.in_section()) else {
             self.close_section();
             return false;
         };
         let ty = self.b.vec(self.int(32), self.width);
         let mut chunks = Vec::new();
-        for (c, places) in (0..).zip(&places) {
+        for (c, places) in (0..).zip(places) {
             self.at_chunk(c);
             if places.is_empty() {
                 chunks.push(self.b.zero(ty));
@@ -406,18 +330,12 @@ impl Codegen<'_> {
     }
 
     /// Stores to rows. Returns `false` if rows cannot be used; then no section is open afterwards.
-    pub(super) fn store_to_strips(
-        &mut self,
-        inst: &Inst,
-        addresses: &Addresses,
-        op: &Op,
-        next: usize,
-    ) -> bool {
-        let Some(places) = self.all_in_rows(addresses, op, true) else {
+    pub(super) fn store_to_strips(&mut self, inst: &Inst, plan: &Plan, op: &Op, next: usize) -> bool {
+        let Some(places) = plan.strip.as_ref().filter(|_| self.in_section()) else {
             self.close_section();
             return false;
         };
-        for (c, places) in (0..).zip(&places).filter(|(_, places)| !places.is_empty()) {
+        for (c, places) in (0..).zip(places).filter(|(_, places)| !places.is_empty()) {
             self.at_chunk(c);
             let value = self.values(inst, op, c, next).and_then(|values| values.first().copied());
             let value = value.expect("ptxvm bug: a register that is stored has no value");
@@ -426,7 +344,7 @@ impl Codegen<'_> {
             } else {
                 value
             };
-            let mask = match self.whole(op) {
+            let mask = match plan.active.whole {
                 true => self.b.ones(self.bits_type()),
                 false => self.mask_chunk(self.scalar(op.uses[0]), c),
             };
@@ -441,7 +359,7 @@ impl Codegen<'_> {
         true
     }
 
-    fn blend_row(&self, c: u32, row: i64, places: &[Place], value: Value, mask: Value) {
+    fn blend_row(&self, c: u32, row: i64, places: &[StripPlace], value: Value, mask: Value) {
         if let Some(new) = self.exchanged(c, row, places, value, mask) {
             return self.set_row(c, row, new);
         }
@@ -469,7 +387,7 @@ impl Codegen<'_> {
 
     /// The new value of a row that holds one of two elements and receives the other one if that is less (or
     /// greater): the minimum or the maximum. If both are equal, either result is right.
-    fn exchanged(&self, c: u32, row: i64, places: &[Place], value: Value, mask: Value) -> Option<Value> {
+    fn exchanged(&self, c: u32, row: i64, places: &[StripPlace], value: Value, mask: Value) -> Option<Value> {
         let decided = Decided::of(mask, self.width)?;
         let old = self.row_now(c, row);
         let width = self.width as usize;
@@ -699,7 +617,7 @@ impl Codegen<'_> {
             Term::Goto(to) => *to,
             // A block whose mask was sunk into it begins where it is entered.
             Term::If { cond: Cond::Empty(mask), .. } if self.sunk_masks.some(*mask).is_some() => return None,
-            Term::If { cond, then, els, .. } => match self.known_edge(cond) {
+            Term::If { cond, then, els, .. } => match self.constant_condition(id, cond) {
                 Some(true) => *then,
                 Some(false) => *els,
                 None => {
@@ -744,19 +662,6 @@ impl Codegen<'_> {
                 || !func.needed[phi.def.0 as usize]
                 || content.op_of(new).is_some_and(|at| keeps(&content.ops[at]))
         })
-    }
-
-    /// The successor that a constant condition leads to.
-    fn known_edge(&mut self, cond: &Cond) -> Option<bool> {
-        let constant = match cond {
-            Cond::Empty(mask) | Cond::Full(mask) => self.scalar(*mask).is_constant(),
-            Cond::Equal(a, b) => self.scalar(*a).is_constant() && self.scalar(*b).is_constant(),
-            Cond::Pred { .. } | Cond::Negative(_) | Cond::Together { .. } => false,
-        };
-        if !constant {
-            return None;
-        }
-        self.condition(cond).number().map(|known| known != 0)
     }
 
     /// Continues with a block in the section of its predecessor.

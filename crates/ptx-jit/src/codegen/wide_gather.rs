@@ -8,8 +8,8 @@
 //! last one's value stays.
 
 use super::Codegen;
-use super::load_store::Access;
 use crate::llvm::Value;
+use crate::wir::access::Access;
 
 impl Codegen<'_> {
     /// Gathers the vectors of a chunk's active lanes, at addresses that are multiples of `align`. Returns one

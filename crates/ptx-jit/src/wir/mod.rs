@@ -18,6 +18,8 @@
 //!
 //! What it does not do: no LLVM, no instruction selection, no addresses.
 
+pub(crate) mod access;
+mod access_text;
 mod cfg;
 pub mod dom;
 pub mod lattice;
@@ -33,6 +35,7 @@ pub mod verify;
 pub use lattice::{Affine, Shape};
 
 use ptx::ir::{Function, Inst, Reg, RegClass, Terminator};
+use std::rc::Rc;
 
 /// Index of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -62,6 +65,8 @@ pub struct Op {
     pub uses: Vec<Value>,
     /// The values it defines.
     pub defs: Vec<Value>,
+    /// How it accesses memory, if it does and [`mem`](crate::mem) has planned it.
+    pub(crate) access: Option<Rc<access::Plan>>,
 }
 
 /// What an operation does.

@@ -390,7 +390,7 @@ impl Reader {
         if let OpKind::Guard(_, exit) | OpKind::Ahead(exit) | OpKind::Spare(_, exit) = &mut kind {
             **exit = words.exit()?;
         }
-        let op = Op { kind, uses, defs };
+        let op = Op { kind, uses, defs, access: None };
         op.for_each_use(&mut |value| self.highest = self.highest.max(value.0));
         block.ops.push(op);
         Ok(())
