@@ -91,6 +91,18 @@ pub struct Block {
     pub loc: Option<ptx::check::module::Loc>,
 }
 
+impl Block {
+    /// What executes the instruction at `index` for lanes that have all arrived. Behind the last step this is
+    /// the terminator, if it is a matrix instruction.
+    pub(crate) fn run(&self, index: usize) -> Option<&StepFn> {
+        match (self.steps.get(index), &self.term) {
+            (Some(step), _) => Some(&step.run),
+            (None, Term::Aligned { run, .. }) if index == self.steps.len() => Some(run),
+            (None, _) => None,
+        }
+    }
+}
+
 /// How a block ends.
 pub enum Term {
     /// Continue at this block.

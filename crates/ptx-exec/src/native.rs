@@ -113,12 +113,12 @@ impl NativeCall<'_> {
     /// frame. Returns whether it succeeded; if not, [`NativeCall::fault`] holds the fault.
     pub fn step(&mut self, block: u32, index: u32, mask: LaneMask) -> bool {
         let function = self.code.functions.get(self.function as usize).and_then(Option::as_ref);
-        let step = function.and_then(|f| f.blocks.get(block as usize)?.steps.get(index as usize));
-        let Some(step) = step else { return false };
+        let run = function.and_then(|f| f.blocks.get(block as usize)?.run(index as usize));
+        let Some(run) = run else { return false };
         self.fallbacks += 1;
         let mut exec =
             Exec { mask, group: mask, regs: self.regs, warp: self.warp, mem: self.mem, frame: self.frame };
-        match (step.run)(&mut exec) {
+        match run(&mut exec) {
             Ok(()) => true,
             Err(fault) => {
                 self.fault = Some(fault);
@@ -391,8 +391,8 @@ impl CtaCall<'_> {
     /// As [`NativeCall::step`], for one warp of the CTA.
     pub fn step(&mut self, warp: u32, block: u32, index: u32, mask: LaneMask) -> bool {
         let function = self.code.functions.get(self.function as usize).and_then(Option::as_ref);
-        let step = function.and_then(|f| f.blocks.get(block as usize)?.steps.get(index as usize));
-        let Some(step) = step else { return false };
+        let run = function.and_then(|f| f.blocks.get(block as usize)?.run(index as usize));
+        let Some(run) = run else { return false };
         self.fallbacks += 1;
         let frame = &mut self.warps[warp as usize];
         if *self.touched & 1 << warp == 0 {
@@ -405,7 +405,7 @@ impl CtaCall<'_> {
         let state = &mut frame.state;
         let mut exec =
             Exec { mask, group: mask, regs: self.regs, warp: state, mem: &mut frame.view, frame: 0 };
-        let done = (step.run)(&mut exec);
+        let done = run(&mut exec);
         (slot.carry, slot.clock) = (frame.state.carry, frame.state.clock);
         match done {
             Ok(()) => true,

@@ -15,6 +15,15 @@ pub fn native(row: RowId, mods: &Mods, target: Target) -> bool {
         Op::ShflSync | Op::VoteSync | Op::BarWarpSync | Op::Activemask | Op::MatchAny | Op::MatchAll => true,
         Op::Bra | Op::BrxIdx | Op::Ret | Op::Exit => true,
         Op::Cvta | Op::CvtaTo => mods.space() != Space::Generic,
+        Op::Mma
+        | Op::WmmaMma
+        | Op::Ldmatrix
+        | Op::Stmatrix
+        | Op::Movmatrix
+        | Op::CpAsync
+        | Op::CpAsyncCommitGroup
+        | Op::CpAsyncWaitGroup
+        | Op::CpAsyncWaitAll => crate::isel::matrix::native(row, mods, target),
         _ => crate::isel::native(row, mods, target),
     }
 }
@@ -71,6 +80,19 @@ pub(crate) fn carry(inst: &Inst) -> (bool, bool) {
 impl Effects for NativeEffects {
     fn does_sync(&self, inst: &Inst) -> bool {
         matches!(inst.op, Op::ShflSync | Op::VoteSync | Op::BarWarpSync | Op::MatchAny | Op::MatchAll)
+    }
+
+    fn is_of_whole_warp(&self, inst: &Inst) -> bool {
+        matches!(
+            inst.op,
+            Op::Mma
+                | Op::WmmaMma
+                | Op::WmmaLoad
+                | Op::WmmaStore
+                | Op::Ldmatrix
+                | Op::Stmatrix
+                | Op::Movmatrix
+        )
     }
 
     fn is_pure(&self, inst: &Inst) -> bool {

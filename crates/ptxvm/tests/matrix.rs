@@ -7,6 +7,7 @@ mod matrix {
     mod fragments;
     mod image;
     mod misuse;
+    mod moves;
     mod wider;
     mod wmma;
 }

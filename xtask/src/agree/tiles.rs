@@ -4,7 +4,7 @@
 //! Within a warp, the order of its groups is fixed, and of several stores to an address the highest lane's
 //! remains.
 
-use super::forms::register;
+use super::forms::{SINGLE, register};
 use super::generate::{Generator, Taste};
 
 impl Generator<'_> {
@@ -150,18 +150,52 @@ impl Generator<'_> {
         self.fixed(format!("sub.s32 %fuel, %fuel, 1;\nadd.s64 %wk, %wk, {step};\nbra {top};\n{end}:"));
     }
 
-    /// A product of matrices that are distributed over all lanes of the warp; the interpreter executes it.
+    /// Matrices that are distributed over all lanes of the warp, and an asynchronous copy.
     pub(super) fn matrices(&mut self) {
         if !self.forms.has(6, 4, 70) || self.taste == Taste::Coarse {
             return self.lane();
         }
+        if self.forms.has(7, 0, 80) && self.random.chance(20) && !self.function {
+            let to = register(&mut self.random, 64);
+            let guard = self.guard();
+            let at = 8 * self.random.below(512);
+            let bytes = self.random.pick(&["", ", 8", ", 4", ", %r3"]);
+            // A size that a register holds is at most that of the copy.
+            return self.line(format!(
+                "min.u32 %r3, %r3, 8;\n{guard}cp.async.ca.shared.global [%shx], [%inp+{at}], 8{bytes};\n\
+                 cp.async.wait_all;\nld.shared.b64 {to}, [%shx];"
+            ));
+        }
+        if self.forms.has(7, 8, 75) && self.random.chance(20) {
+            let (from, to) = (register(&mut self.random, 32), register(&mut self.random, 32));
+            return self.line(format!("movmatrix.sync.aligned.m8n8.trans.b16 {to}, {from};"));
+        }
         let (a, b) = (self.random.pick(&["row", "col"]), self.random.pick(&["row", "col"]));
-        let names =
-            |range: std::ops::Range<usize>| range.map(|i| format!("%r{i}")).collect::<Vec<_>>().join(", ");
-        self.line(format!(
-            "mma.sync.aligned.m8n8k4.{a}.{b}.f32.f16.f16.f32 {{{}}}, {{%r8, %r9}}, {{%r1, %r2}}, {{{}}};",
-            names(0..8),
-            names(0..8)
-        ));
+        let quads = format!("m8n8k4.{a}.{b}.f32.f16.f16.f32");
+        // What it multiplies, and the registers of D, A, B and C.
+        let (name, counts) = if self.forms.has(7, 0, 80) {
+            self.random.pick(&[
+                (quads.as_str(), [8, 2, 2, 8]),
+                ("m16n8k16.row.col.f32.f16.f16.f32", [4, 4, 2, 4]),
+                ("m16n8k16.row.col.f16.f16.f16.f16", [2, 4, 2, 2]),
+                ("m16n8k8.row.col.f32.bf16.bf16.f32", [4, 2, 1, 4]),
+                ("m16n8k4.row.col.f32.tf32.tf32.f32", [4, 2, 1, 4]),
+                ("m16n8k32.row.col.satfinite.s32.s8.u8.s32", [4, 4, 2, 4]),
+                ("m16n8k32.row.col.s32.u4.s4.s32", [4, 2, 1, 4]),
+                ("m16n8k128.row.col.s32.b1.b1.s32.xor.popc", [4, 2, 1, 4]),
+            ])
+        } else {
+            (quads.as_str(), [8, 2, 2, 8])
+        };
+        // The registers of A and B may be those of an earlier product, in the same block or another.
+        let names = |from: usize, count: usize| {
+            (from..from + count).map(|i| format!("%r{i}")).collect::<Vec<_>>().join(", ")
+        };
+        let [d, a, b, c] = counts;
+        let places = self.random.pick(&[[0, 8, 1, 0], [4, 0, 2, 4], [2, 6, 4, 0], [1, 4, 8, 1]]);
+        let text =
+            [d, a, b, c].into_iter().zip(places).map(|(count, from)| names(from.min(SINGLE - count), count));
+        let lists: Vec<String> = text.map(|names| format!("{{{names}}}")).collect();
+        self.line(format!("mma.sync.aligned.{name} {};", lists.join(", ")));
     }
 }

@@ -21,7 +21,7 @@ pub(super) const REGISTERS: usize = 8;
 
 /// One of the three kinds of matrices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Matrix {
+pub enum Matrix {
     /// M×K, by rows.
     A,
     /// K×N, by columns.
@@ -44,7 +44,7 @@ impl Matrix {
 
 /// The places of the elements of one matrix, or of several matrices of one shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Fragment {
+pub struct Fragment {
     /// Registers of each lane.
     registers: usize,
     /// Bits of an element.
@@ -126,8 +126,19 @@ impl Fragment {
     }
 
     /// Registers of each lane.
-    pub(super) fn registers(&self) -> usize {
+    pub fn registers(&self) -> usize {
         self.registers
+    }
+
+    /// Bits of an element.
+    pub fn bits(&self) -> u32 {
+        self.bits
+    }
+
+    /// The element at each place, ordered by register, then lane, then place in the register from the low
+    /// bits up: its line times the length of lines, plus its place in the line.
+    pub fn elements(&self) -> &[u16] {
+        &self.elements
     }
 
     /// Gathers the elements from the registers of the warp; `value` decodes their bits.

@@ -11,6 +11,7 @@ use super::access::space_of;
 use super::fragment::{Fragment, MOST, Matrix, REGISTERS};
 use super::matrix_operands::{layout, shape, uniform, whole_warp};
 use super::operands::{Bound, Operands};
+use super::product::{self, Product, Types, lines};
 use super::sparse::{STORED, Sparse};
 use super::{Missing, ldmatrix, matrix_f64};
 use crate::bound::Exec;
@@ -18,7 +19,7 @@ use crate::lanes::{FULL, LANES, Lane, Registers};
 use crate::lift::{Address, Inputs, Operand, Target};
 use crate::trap::{Fault, FaultAccess, FaultKind};
 use ptx::ir::Src;
-use ptx::isa::{Layout, MatrixShape, Op, Sem, Slot, Space, Ty, Word, form};
+use ptx::isa::{Layout, MatrixShape, Op, Sem, Slot, Space, Ty, Word};
 use ptx_sem as sem;
 
 /// Whether this module binds instructions with this operation.
@@ -70,42 +71,6 @@ fn in_double(o: &Operands<'_>) -> Bound {
     }
 }
 
-/// Bits of an element of fragments and products; for `.b1` this is a word of 32.
-fn element_bits(ty: Ty) -> Result<u32, Missing> {
-    super::by_type! { ty;
-        B1 | F32 | S32 | Tf32 => Ok(32),
-        S4 | U4 => Ok(4),
-        S8 | U8 | E4m3 | E5m2 => Ok(8),
-        F16 | Bf16 => Ok(16),
-    }
-}
-
-/// Number and length of a matrix's lines, in such elements.
-fn lines(matrix: Matrix, shape: MatrixShape, ty: Ty) -> (usize, usize) {
-    let (lines, length) = matrix.lines(shape);
-    (lines, if ty == Ty::B1 { length / 32 } else { length })
-}
-
-/// The fragment of a matrix in tiles; its register count must be that of the table.
-fn tiled(
-    o: &Operands<'_>,
-    name: char,
-    matrix: Matrix,
-    shape: MatrixShape,
-    ty: Ty,
-) -> Result<Fragment, Missing> {
-    let registers = usize::from(form::fragment(name, o.mods()).ok_or(Missing)?.registers);
-    let bits = element_bits(ty)?;
-    let (lines, length) = lines(matrix, shape, ty);
-    let fits = (1..=REGISTERS).contains(&registers)
-        && lines * length <= MOST
-        && (registers * 1024).is_multiple_of(lines * length * bits as usize);
-    if !fits {
-        return Err(Missing);
-    }
-    Ok(Fragment::tiled(matrix, (lines, length), bits, registers))
-}
-
 /// The alignment of rows that CUDA's `load_matrix_sync` requires in bytes: 8 halves, or 4 floats.
 const STRIDE_BYTES: u64 = 16;
 
@@ -145,7 +110,7 @@ impl Stored {
         }
         let (lines, length) = lines(matrix, shape, ty);
         let by_lines = (layout(o, Slot::Layout)? == Layout::Row) == (matrix != Matrix::B);
-        let element_bits = element_bits(ty)?;
+        let element_bits = product::element_bits(ty).ok_or(Missing)?;
         if !by_lines && ty.bits() < 8 {
             return Err(Missing);
         }
@@ -220,7 +185,7 @@ fn wmma_load(o: &Operands<'_>) -> Bound {
         _ => return Err(Missing),
     };
     let (shape, ty) = (shape(o)?, o.ty()?);
-    let fragment = tiled(o, name, matrix, shape, ty)?;
+    let fragment = product::tiled(o.mods(), name, matrix, shape, ty).ok_or(Missing)?;
     let stored = Stored::new(o, matrix, shape, ty, fragment.registers(), 1)?;
     match stored.chunk {
         4 => load::<1, 1>(o, fragment, stored),
@@ -259,7 +224,7 @@ fn load<const N: usize, const PIECES: usize>(o: &Operands<'_>, fragment: Fragmen
 fn wmma_store(o: &Operands<'_>) -> Bound {
     o.look(|_, word| matches!(word, Word::Store | Word::D));
     let (shape, ty) = (shape(o)?, o.ty()?);
-    let fragment = tiled(o, 'd', Matrix::Accumulator, shape, ty)?;
+    let fragment = product::tiled(o.mods(), 'd', Matrix::Accumulator, shape, ty).ok_or(Missing)?;
     let registers = fragment.registers();
     let stored = Stored::new(o, Matrix::Accumulator, shape, ty, registers, 1 + registers)?;
     match stored.chunk {
@@ -322,74 +287,29 @@ fn write(targets: &[Target<u32>], regs: &mut Registers, values: &[Lane<u32>; REG
     }
 }
 
-/// The four matrices of a product.
-struct Product {
-    /// How many products the warp computes at once.
-    count: usize,
-    /// Lines of A, lines of B, and their length.
-    m: usize,
-    n: usize,
-    k: usize,
-    a: Fragment,
-    b: Fragment,
-    c: Fragment,
-    d: Fragment,
-    /// The metadata, if A is sparse.
+/// A product with the metadata of A, if A is sparse.
+struct Whole {
+    product: Product,
     sparse: Option<Sparse>,
-}
-
-/// The types of a product: D; A and B; C.
-struct Types {
-    d: Ty,
-    a: Ty,
-    c: Ty,
 }
 
 /// `wmma.mma`, `mma`.
 fn multiply(o: &Operands<'_>) -> Bound {
-    let ty = |slot| o.ty_in(slot).ok_or(Missing);
-    let types = Types { d: ty(Slot::Dtype)?, a: ty(Slot::Atype)?, c: ty(Slot::Ctype)? };
-    let b_type = ty(Slot::Btype)?;
-    let shape = shape(o)?;
-    // The fragments of `wmma` do not depend on layouts; those of `mma` with 16 rows have a single layout.
-    let (alayout, blayout) = (layout(o, Slot::Alayout)?, layout(o, Slot::Blayout)?);
-    let quads = shape == MatrixShape { m: 8, n: 8, k: 4 };
-    let sparse = o.mods().get(Slot::Mode).is_some();
-    o.look(|slot, _| slot == Slot::Mode);
-    let left = if sparse { MatrixShape { k: shape.k / 2, ..shape } } else { shape };
-    let accumulator = |name, ty: Ty| {
-        if quads {
-            Ok(Fragment::quads(Matrix::Accumulator, element_bits(ty)?, Layout::Row))
-        } else {
-            tiled(o, name, Matrix::Accumulator, shape, ty)
-        }
-    };
-    let (a, b) = if quads {
-        (Fragment::quads(Matrix::A, 16, alayout), Fragment::quads(Matrix::B, 16, blayout))
-    } else {
-        (tiled(o, 'a', Matrix::A, left, types.a)?, tiled(o, 'b', Matrix::B, shape, b_type)?)
-    };
-    let sparse = if sparse {
-        let first = a.registers()
-            + b.registers()
-            + usize::from(form::fragment('c', o.mods()).ok_or(Missing)?.registers);
+    o.look(|slot, _| {
+        use Slot::{Alayout, Atype, Blayout, Btype, Ctype, Dtype, Mode, Shape};
+        matches!(slot, Shape | Alayout | Blayout | Dtype | Atype | Btype | Ctype | Mode)
+    });
+    let product = Product::of(o.mods()).ok_or(Missing)?;
+    let (types, b_type) = (product.types, product.types.b);
+    let sparse = if product.sparse {
+        let first = product.a.registers() + product.b.registers() + product.c.registers();
         let Src::Imm(selector) = o.src_at(first + 1)? else { return Err(Missing) };
-        let k = usize::from(shape.k);
-        Some(Sparse { words: o.src::<u32>(first)?, selector: *selector as usize, ty: types.a, k })
+        let words = o.src::<u32>(first)?;
+        Some(Sparse { words, selector: *selector as usize, ty: types.a, k: product.length })
     } else {
         None
     };
-    let product = Product {
-        count: if quads { 4 } else { 1 },
-        m: usize::from(shape.m),
-        n: usize::from(shape.n),
-        k: lines(Matrix::A, left, types.a).1,
-        c: accumulator('c', types.c)?,
-        d: accumulator('d', types.d)?,
-        a,
-        b,
-        sparse,
-    };
+    let product = Whole { product, sparse };
     let clamp = o.has(Word::Satfinite);
     if let (Some(a), Some(b)) = (integer(types.a), integer(b_type)) {
         return multiply_int(o, product, &types, a, b, clamp);
@@ -420,7 +340,7 @@ fn eight_bits(ty: Ty) -> Option<fn(u32) -> f32> {
 
 fn multiply_eight(
     o: &Operands<'_>,
-    product: Product,
+    product: Whole,
     types: &Types,
     a: fn(u32) -> f32,
     b: fn(u32) -> f32,
@@ -444,7 +364,7 @@ fn integer(ty: Ty) -> Option<fn(u32) -> i32> {
     made.ok()
 }
 
-fn multiply_f32(o: &Operands<'_>, product: Product, types: &Types, value: fn(u32) -> f32) -> Bound {
+fn multiply_f32(o: &Operands<'_>, product: Whole, types: &Types, value: fn(u32) -> f32) -> Bound {
     match (types.d, types.c) {
         (Ty::F32, Ty::F32) => {
             step(o, product, (value, value), |c, a, b| sem::mma_f32(f32::from_bits(c), a, b).to_bits())
@@ -453,7 +373,7 @@ fn multiply_f32(o: &Operands<'_>, product: Product, types: &Types, value: fn(u32
     }
 }
 
-fn multiply_f16(o: &Operands<'_>, product: Product, types: &Types, clamp: bool) -> Bound {
+fn multiply_f16(o: &Operands<'_>, product: Whole, types: &Types, clamp: bool) -> Bound {
     let a = |bits: u32| bits as u16;
     let f32_of = move |d: f32| f32::to_bits(if clamp { sem::satfinite_f32(d) } else { d });
     let f16_of = move |d: u16| u32::from(if clamp { sem::satfinite_f16(d) } else { d });
@@ -476,7 +396,7 @@ fn multiply_f16(o: &Operands<'_>, product: Product, types: &Types, clamp: bool) 
 
 fn multiply_int(
     o: &Operands<'_>,
-    product: Product,
+    product: Whole,
     types: &Types,
     a: fn(u32) -> i32,
     b: fn(u32) -> i32,
@@ -491,7 +411,7 @@ fn multiply_int(
     }
 }
 
-fn multiply_b1(o: &Operands<'_>, product: Product, types: &Types, clamp: bool) -> Bound {
+fn multiply_b1(o: &Operands<'_>, product: Whole, types: &Types, clamp: bool) -> Bound {
     // `wmma.mma.xor.popc` has literal words, `mma` has a slot.
     o.look(|slot, _| slot == Slot::Op);
     let is = |word: Word| o.has(word) || o.mods().get(Slot::Op) == Some(word);
@@ -515,7 +435,7 @@ fn picked<T: Copy + Default>(column: &[T], columns: &[u8; STORED]) -> [T; STORED
 /// A and of B.
 fn step<T: Copy + Default>(
     o: &Operands<'_>,
-    product: Product,
+    Whole { product, sparse }: Whole,
     (value_a, value_b): (
         impl Fn(u32) -> T + Copy + Send + Sync + 'static,
         impl Fn(u32) -> T + Copy + Send + Sync + 'static,
@@ -530,9 +450,8 @@ fn step<T: Copy + Default>(
     Ok(Box::new(move |exec: &mut Exec<'_>| {
         whole_warp(exec.mask)?;
         let inputs = Inputs::of(exec);
-        let Product { count, m, n, k, ref sparse, .. } = product;
+        let Product { count, m, n, k, length, .. } = product;
         let words = sparse.as_ref().map(|sparse| (sparse, sparse.words.get(inputs)));
-        let length = sparse.as_ref().map_or(k, |sparse| sparse.k);
         let left = product.a.gather(&read(&a, inputs)[..a.len()], value_a);
         let right = product.b.gather(&read(&b, inputs)[..b.len()], value_b);
         let sums = product.c.gather(&read(&c, inputs)[..c.len()], |bits| bits);

@@ -31,6 +31,7 @@ mod misc;
 mod mov;
 mod opaque;
 mod operands;
+mod product;
 mod rounding;
 mod sparse;
 mod sreg;
@@ -45,7 +46,9 @@ mod warp;
 use crate::bound::{self, Code, Step, StepFn, Term, Value32};
 use crate::layout::Layout;
 use crate::trap::FaultKind;
+pub use fragment::{Fragment, Matrix};
 use operands::{Bound, Operands};
+pub use product::{Product, Types};
 use ptx::Span;
 use ptx::analysis::calls;
 use ptx::check::module::FuncId;
@@ -166,10 +169,13 @@ pub fn sample(row: RowId, mods: &Mods) -> Option<Inst> {
 }
 
 /// The step of an isolated instruction without variables, for `sm_70`. `None` if it is not bound or ends a
-/// block.
+/// block; a matrix instruction ends one, but has a step all the same.
 pub fn lone_step(inst: &Inst) -> Option<StepFn> {
     let (program, layout) = (synthesise::empty_program(), Layout::default());
     let binding = Binding { program: &program, layout: &layout, kernel: None };
+    if matrix::is_matrix(inst.op) {
+        return binding.understood(inst, matrix::matrix).ok();
+    }
     binding.run(inst, 0).ok()
 }
 

@@ -127,9 +127,12 @@ impl Run<'_> {
         self.spent = spent;
         if let NativeStop::Fault { block, index } = stop {
             let place = self.context.block(function, block);
-            let step = place.and_then(|b| b.steps.get(index as usize));
-            return Entered::Stop(match (fault, step) {
-                (Some(fault), Some(step)) => stopped(fault, function, step.span, step.loc),
+            let place = place.map(|b| match b.steps.get(index as usize) {
+                Some(step) => (step.span, step.loc),
+                None => (b.span, b.loc),
+            });
+            return Entered::Stop(match (fault, place) {
+                (Some(fault), Some((span, loc))) => stopped(fault, function, span, loc),
                 _ => bug(function, current.mask),
             });
         }

@@ -111,6 +111,9 @@ pub(crate) fn build(
             Terminator::Call(call) => {
                 entries.insert(call.next.0);
             }
+            // A full warp passes a matrix instruction in native code. A block behind each would be an entry
+            // with all live registers.
+            Terminator::WarpSync { inst, .. } if machine.is_of_whole_warp(inst) => {}
             Terminator::Barrier { next, .. } | Terminator::WarpSync { next, .. } => {
                 entries.insert(next.0);
             }
@@ -515,7 +518,8 @@ impl<M: Effects> Builder<'_, M> {
         let parked = self.groups(&may);
         self.content(node, block, full, &parked, None);
         let stops = crate::wir::stops(&content.term)
-            || matches!(&content.term, Terminator::WarpSync { inst, .. } if !self.machine.does_sync(inst))
+            || matches!(&content.term, Terminator::WarpSync { inst, .. }
+                if !(self.machine.does_sync(inst) || full && self.machine.is_of_whole_warp(inst)))
             || matches!(&content.term, Terminator::Switch { .. } if self.facts.divergent[block as usize]);
         if stops {
             let live = self.live.before(function, block as usize, content.insts.len());
@@ -573,6 +577,12 @@ impl<M: Effects> Builder<'_, M> {
                     }
                     _ => self.end(node, Term::Goto(beyond)),
                 }
+            }
+            Terminator::WarpSync { inst, next } if self.machine.is_of_whole_warp(inst) => {
+                let site = Site { block, index: content.insts.len() as u32 };
+                self.inst(node, site, inst, None, mask);
+                let to = self.edge(block, full, next.0, &may);
+                self.end(node, Term::Goto(to));
             }
             Terminator::WarpSync { inst, next } => {
                 let live = self.live.before(function, block as usize, content.insts.len());

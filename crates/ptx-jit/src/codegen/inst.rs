@@ -42,6 +42,13 @@ impl Codegen<'_> {
             O::Cvta | O::CvtaTo => self.cvta(inst, op),
             O::Cvt => self.funnel_shift_of(inst, op),
             O::Mov => self.read_clock(site, inst, op),
+            O::Mma | O::WmmaMma => self.matrix_product(inst, op),
+            O::Ldmatrix => self.load_matrix(site, inst, op),
+            O::Stmatrix => self.store_matrix(site, inst, op),
+            O::Movmatrix => self.move_matrix(inst, op),
+            O::CpAsync => self.copy_async(site, inst, op),
+            // A copy is complete when its instruction has been executed.
+            O::CpAsyncCommitGroup | O::CpAsyncWaitGroup | O::CpAsyncWaitAll => true,
             _ => false,
         };
         if !done && !self.lowered(site, inst, op) {

@@ -30,6 +30,7 @@ mod interleaved;
 pub(crate) mod load_store;
 mod loop_predication;
 mod masked;
+mod matrix;
 mod move_elements;
 mod nan_canonical;
 mod permuted;
@@ -256,6 +257,7 @@ struct Codegen<'a> {
     /// The LLVM block of an entry that does not exist.
     unreachable_block: Option<Block>,
     chunk_loops: chunk_loop::ChunkLoops,
+    matrices: matrix::Matrices,
     /// The instruction that remarks are about.
     remark_site: Cell<Option<Site>>,
     remarks: RefCell<Remarks>,
@@ -342,6 +344,7 @@ pub(crate) fn emit(module: &Module, name: &str, job: Input<'_>, analyses: Analys
         versions: 0,
         unreachable_block: None,
         chunk_loops: chunk_loop::ChunkLoops::new(rooms),
+        matrices: matrix::Matrices::default(),
         remark_site: Cell::new(None),
         remarks: RefCell::default(),
         out: Emitted::default(),

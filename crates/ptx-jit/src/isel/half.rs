@@ -138,7 +138,7 @@ impl Lower<'_, '_> {
     }
 
     /// Halves (bits) as single precision numbers, exactly; a NaN is some NaN.
-    pub(super) fn single_of_half(&self, half: Value) -> Value {
+    pub(crate) fn single_of_half(&self, half: Value) -> Value {
         let b = self.b;
         let single = self.shaped(half, b.f32());
         if self.env.target.has_f16c() {
@@ -157,7 +157,7 @@ impl Lower<'_, '_> {
     }
 
     /// Single precision numbers rounded to halves (bits); NaN is 0x7fff.
-    pub(super) fn half_of_single(&self, number: Value) -> Value {
+    pub(crate) fn half_of_single(&self, number: Value) -> Value {
         let b = self.b;
         let int = self.shaped(number, b.int(16));
         let nan = b.fcmp(FloatPred::Uno, number, number);
@@ -218,7 +218,7 @@ impl Lower<'_, '_> {
     }
 
     /// Doubles rounded to odd singles. Numbers below the least single may become zero.
-    fn odd_single(&self, number: Value) -> Value {
+    pub(crate) fn odd_single(&self, number: Value) -> Value {
         let b = self.b;
         let single = b.fptrunc(number, self.shaped(number, b.f32()));
         let back = b.fpext(single, number.ty());

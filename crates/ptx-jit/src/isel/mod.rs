@@ -26,6 +26,7 @@ mod divide;
 mod float;
 mod half;
 mod int;
+pub(crate) mod matrix;
 mod moves;
 mod query;
 mod round;

@@ -28,8 +28,8 @@ use llvm_sys::target_machine::{
 };
 use llvm_sys::{
     LLVMAtomicOrdering, LLVMAtomicRMWBinOp, LLVMAttributeIndex, LLVMDiagnosticHandler,
-    LLVMDiagnosticSeverity, LLVMInlineAsmDialect, LLVMIntPredicate, LLVMOpcode, LLVMRealPredicate,
-    LLVMTypeKind,
+    LLVMDiagnosticSeverity, LLVMInlineAsmDialect, LLVMIntPredicate, LLVMLinkage, LLVMOpcode,
+    LLVMRealPredicate, LLVMTypeKind,
 };
 
 /// Why there is no compiled code: no usable LLVM, or LLVM reported an error.
@@ -87,6 +87,8 @@ api! {
     core => LLVMSetDataLayout(LLVMModuleRef, Name);
     core => LLVMPrintModuleToString(LLVMModuleRef) -> *mut c_char;
     core => LLVMAddFunction(LLVMModuleRef, Name, LLVMTypeRef) -> LLVMValueRef;
+    core => LLVMGetNamedFunction(LLVMModuleRef, Name) -> LLVMValueRef;
+    core => LLVMSetLinkage(LLVMValueRef, LLVMLinkage);
     core => LLVMAddGlobal(LLVMModuleRef, LLVMTypeRef, Name) -> LLVMValueRef;
     core => LLVMGetParam(LLVMValueRef, c_uint) -> LLVMValueRef;
     core => LLVMSetAlignment(LLVMValueRef, c_uint);

@@ -177,11 +177,15 @@ impl<'m> Builder<'m> {
         Value(call!(LLVMBuildInsertElement(self.raw, vector.0, element.0, index.0, NAMELESS)))
     }
 
-    /// Elements of `a` followed by `b`, chosen by constant indices.
+    /// Elements of `a` followed by `b`, chosen by constant indices; a negative index chooses poison.
     pub(crate) fn shuffle(&self, a: Value, b: Value, indices: &[i32]) -> Value {
         debug_assert_eq!(a.ty(), b.ty(), "a shuffle of two types");
         let int = self.int(32);
-        let elements: Vec<Value> = indices.iter().map(|index| self.const_int(int, *index as u64)).collect();
+        let element = |index: &i32| match u64::try_from(*index) {
+            Ok(index) => self.const_int(int, index),
+            Err(_) => Value(call!(LLVMGetPoison(int.0))),
+        };
+        let elements: Vec<Value> = indices.iter().map(element).collect();
         let mask = self.const_vec(&elements);
         Value(call!(LLVMBuildShuffleVector(self.raw, a.0, b.0, mask.0, NAMELESS)))
     }

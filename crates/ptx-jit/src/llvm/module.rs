@@ -9,7 +9,7 @@ use std::ffi::{CString, c_uint};
 
 use llvm_sys::analysis::LLVMVerifierFailureAction;
 use llvm_sys::prelude::{LLVMBasicBlockRef, LLVMContextRef, LLVMModuleRef, LLVMTypeRef, LLVMValueRef};
-use llvm_sys::{LLVMAttributeFunctionIndex, LLVMTypeKind};
+use llvm_sys::{LLVMAttributeFunctionIndex, LLVMLinkage, LLVMTypeKind};
 
 use super::api::{call, take_message};
 use super::exit::Working;
@@ -40,6 +40,13 @@ pub(crate) enum Flush {
     Never,
     /// As zeros: MXCSR flushes them while the function runs, and constants are folded accordingly.
     Always,
+}
+
+impl Function {
+    /// The function as a value, which is different for each function of a module.
+    pub(crate) fn address(self) -> Value {
+        Value(self.value)
+    }
 }
 
 impl Type {
@@ -207,6 +214,19 @@ impl Module {
             self.attribute(value, "denormal-fp-math", "preserve-sign,preserve-sign");
         }
         Function { value, ty: ty.0 }
+    }
+
+    /// A function that only this module calls, as [`Module::function`] makes it, and whether it is new and has
+    /// no blocks yet.
+    pub(crate) fn internal_function(&self, name: &str, ty: Type, flush: Flush) -> (Function, bool) {
+        let text = c_name(name);
+        let known = call!(LLVMGetNamedFunction(self.raw, text.as_ptr()));
+        if !known.is_null() {
+            return (Function { value: known, ty: ty.0 }, false);
+        }
+        let function = self.function(name, ty, flush);
+        call!(LLVMSetLinkage(function.value, LLVMLinkage::LLVMInternalLinkage));
+        (function, true)
     }
 
     /// A function of the host, called through a pointer next to the code, since it may be at any distance.

@@ -402,6 +402,9 @@ impl LaunchShape {
 pub trait Effects {
     /// Whether a warp-synchronous terminator has native code.
     fn does_sync(&self, inst: &Inst) -> bool;
+    /// Whether a warp-synchronous terminator needs all 32 lanes: a matrix instruction. Native code executes it
+    /// in the full copy of its block only.
+    fn is_of_whole_warp(&self, inst: &Inst) -> bool;
     /// Whether the instruction's result depends on nothing but its operands, lane by lane.
     fn is_pure(&self, inst: &Inst) -> bool;
     /// What executing the instruction costs a warp, in instructions that only compute.

@@ -1,7 +1,7 @@
 //! `mma` and `ldmatrix`: fragments filled and read by hand, as the manuals' tables have them.
 
-use super::image::{Random, half};
-use ptxvm::{Arg, Launch, Vm};
+use super::image::{Machine, Random, half, machines};
+use ptxvm::{Arg, Launch};
 
 /// Lanes of the first matrix, in the order of the tables below; those of matrix q are 4q more.
 const LANES: [usize; 8] = [0, 1, 2, 3, 16, 17, 18, 19];
@@ -91,7 +91,14 @@ fn braces(prefix: char, count: usize) -> String {
 
 /// Runs `body` in one warp. Each lane has `ins` words from its own place in `words` in `%i0`, ... and leaves `outs` words of
 /// `%o0`, ...; they are returned lane by lane. `%lane` is the lane.
-fn run(vm: &Vm, head: &str, body: &str, words: &[u32], ins: usize, outs: usize) -> Vec<Vec<u32>> {
+pub(super) fn run(
+    vm: &Machine,
+    head: &str,
+    body: &str,
+    words: &[u32],
+    ins: usize,
+    outs: usize,
+) -> Vec<Vec<u32>> {
     use std::fmt::Write as _;
     let mut ptx =
         format!("{head}\n.address_size 64\n.visible .entry run(.param .u64 words, .param .u64 result)\n{{\n");
@@ -113,13 +120,13 @@ fn run(vm: &Vm, head: &str, body: &str, words: &[u32], ins: usize, outs: usize) 
     let kernel = module.kernel("run").expect("the kernel");
     let from = vm.buffer(words).expect("a buffer");
     let to = vm.zeros::<u32>(32 * outs).expect("a buffer");
-    let launch = Launch::new([1, 1, 1], [32, 1, 1]).threads(1);
+    let launch = Launch::new([1, 1, 1], [32, 1, 1]).threads(1).engine(vm.engine);
     let launch = launch.args(&kernel, &[Arg::buffer(&from), Arg::buffer(&to)]).expect("arguments");
     vm.launch(&kernel, &launch).unwrap_or_else(|e| panic!("{e}\n{ptx}"));
     to.read().expect("results").chunks(outs).map(<[u32]>::to_vec).collect()
 }
 
-fn names(prefix: char, from: usize, count: usize) -> String {
+pub(super) fn names(prefix: char, from: usize, count: usize) -> String {
     let names: Vec<String> = (from..from + count).map(|i| format!("%{prefix}{i}")).collect();
     format!("{{{}}}", names.join(", "))
 }
@@ -127,7 +134,7 @@ fn names(prefix: char, from: usize, count: usize) -> String {
 // covers: mma.m8n8k4 mma.m8n8k4.frag_a mma.m8n8k4.frag_b mma.m8n8k4.frag_c16 mma.m8n8k4.frag_c32
 #[test]
 fn mma_m8n8k4_has_the_fragments_of_the_manual() {
-    let vm = Vm::new().expect("a machine");
+    let machines = machines();
     let mut random = Random::new(7);
     let tables = [
         ("row", A_ROW, "row", B_ROW),
@@ -174,8 +181,10 @@ fn mma_m8n8k4_has_the_fragments_of_the_manual() {
                 names('i', 2, 2),
                 names('i', 4, registers(ctype))
             );
-            let have = run(&vm, ".version 6.4\n.target sm_70", &body, &lanes.concat(), ins, outs);
-            assert_eq!(have, expected, "{alayout} {blayout} {dtype} {ctype}");
+            for vm in &machines {
+                let have = run(vm, ".version 6.4\n.target sm_70", &body, &lanes.concat(), ins, outs);
+                assert_eq!(have, expected, "{alayout} {blayout} {dtype} {ctype}, {:?}", vm.engine);
+            }
         }
     }
 }
@@ -185,7 +194,7 @@ fn mma_m8n8k4_has_the_fragments_of_the_manual() {
 // covers: new.mma.f16 new.ldmatrix
 #[test]
 fn ldmatrix_feeds_mma_with_16_rows() {
-    let vm = Vm::new().expect("a machine");
+    let machines = machines();
     let mut random = Random::new(8);
     for (k, head) in [(8, ".version 6.5\n.target sm_75"), (16, ".version 7.0\n.target sm_80")] {
         for (dtype, ctype) in [("f16", "f16"), ("f32", "f32")] {
@@ -231,8 +240,10 @@ mma.sync.aligned.m16n8k{k}.row.col.{dtype}.f16.f16.{ctype} {}, {}, {}, {};
                 names('b', 0, b_regs),
                 names('i', 8, registers)
             );
-            let have = run(&vm, head, &body, &words, 8 + registers, registers);
-            assert_eq!(have, expected, "k {k}, {dtype} {ctype}");
+            for vm in &machines {
+                let have = run(vm, head, &body, &words, 8 + registers, registers);
+                assert_eq!(have, expected, "k {k}, {dtype} {ctype}, {:?}", vm.engine);
+            }
         }
     }
 }

@@ -1,4 +1,49 @@
-//! Matrices in an image of memory, and numbers as their types hold them.
+//! Matrices in an image of memory, numbers as their types hold them, and the engines that run a test.
+
+use ptxvm::{Cpu, Engine, Options, Vm};
+
+/// A machine and the engine that it runs kernels with.
+pub(super) struct Machine {
+    pub(super) vm: Vm,
+    pub(super) engine: Engine,
+}
+
+impl std::ops::Deref for Machine {
+    type Target = Vm;
+
+    fn deref(&self) -> &Vm {
+        &self.vm
+    }
+}
+
+/// The interpreter, and native code of every level that this machine has.
+pub(super) fn machines() -> Vec<Machine> {
+    let made = |engine, cpu: Option<Cpu>| {
+        let vm = Vm::with(Options { cpu, ..Options::default() }).ok()?;
+        Some(Machine { vm, engine })
+    };
+    let mut machines: Vec<Machine> = made(Engine::Interp, None).into_iter().collect();
+    if cfg!(feature = "jit") {
+        let levels = [Cpu::Baseline, Cpu::Avx2, Cpu::Avx512].into_iter();
+        machines.extend(levels.filter_map(|cpu| made(Engine::Jit, Some(cpu))).filter(compiles));
+    }
+    assert!(!machines.is_empty());
+    machines
+}
+
+/// One of the machines.
+pub(super) fn any<'a>(machines: &'a [Machine], random: &mut Random) -> &'a Machine {
+    &machines[random.range(0, machines.len() as i64 - 1) as usize]
+}
+
+/// Whether the processor has the level of the machine's native code.
+fn compiles(machine: &Machine) -> bool {
+    let text = ".version 6.4\n.target sm_70\n.address_size 64\n.visible .entry k() { ret; }\n";
+    let module = machine.vm.load("empty.ptx", text).expect("a module");
+    let kernel = module.kernel("k").expect("the kernel");
+    let launch = ptxvm::Launch::new([1; 3], [1; 3]).threads(1).engine(machine.engine).args(&kernel, &[]);
+    machine.vm.launch(&kernel, &launch.expect("arguments")).is_ok()
+}
 
 /// xorshift64: the same sequence in every run.
 pub(super) struct Random(u64);

@@ -1,19 +1,36 @@
 //! Matrix instructions without a defined result trap, and the trap gives the reason.
 
-use ptxvm::{Arg, Launch, Trap, Vm};
+use super::image::{Machine, machines};
+use ptxvm::{Arg, Launch, Trap};
 
-/// Runs a body on a CTA of so many threads. `%p` is the address of 4096 zero bytes, `%lane` the thread's number.
+/// Runs a body on a CTA of so many threads, with every engine. `%p` is the address of 4096 zero bytes, `%lane` the thread's
+/// number.
 fn run(threads: u32, body: &str) -> Result<(), Box<Trap>> {
-    let vm = Vm::new().expect("a machine");
+    let mut outcomes = machines().into_iter().map(|machine| run_with(&machine, threads, body));
+    let first = outcomes.next().expect("the interpreter");
+    for outcome in outcomes {
+        // Buffers lie elsewhere in each machine.
+        let place = |outcome: &Result<(), Box<Trap>>| {
+            outcome.as_ref().map_err(|trap| (trap.kind.word(), trap.line, trap.ctaid, trap.tid)).copied()
+        };
+        assert_eq!(place(&outcome), place(&first), "{body}");
+    }
+    first
+}
+
+fn run_with(vm: &Machine, threads: u32, body: &str) -> Result<(), Box<Trap>> {
     let text = format!(
-        ".version 6.4\n.target sm_75\n.address_size 64\n.visible .entry run(.param .u64 image)\n{{\n\
+        ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry run(.param .u64 image)\n{{\n\
          .reg .b64 %p, %q;\n.reg .b32 %r<8>, %f<8>, %lane, %s;\n.reg .pred %low;\n\
          ld.param.u64 %p, [image];\nmov.u32 %lane, %tid.x;\nsetp.lt.u32 %low, %lane, 16;\n{body}\nret;\n}}\n"
     );
     let module = vm.load("misuse.ptx", &text).unwrap_or_else(|e| panic!("{e}\n{text}"));
     let kernel = module.kernel("run").expect("the kernel");
     let buffer = vm.zeros::<u64>(512).expect("a buffer");
-    let launch = Launch::new([1, 1, 1], [threads, 1, 1]).threads(1).args(&kernel, &[Arg::buffer(&buffer)]);
+    let launch = Launch::new([1, 1, 1], [threads, 1, 1])
+        .threads(1)
+        .engine(vm.engine)
+        .args(&kernel, &[Arg::buffer(&buffer)]);
     match vm.launch(&kernel, &launch.expect("arguments")) {
         Ok(_) => Ok(()),
         Err(error) => Err(Box::new(error.trap().unwrap_or_else(|| panic!("{error}\n{text}")).clone())),
@@ -85,4 +102,32 @@ fn matrices_beyond_memory_trap_and_change_nothing() {
     assert_trap(run(32, &format!("{LOAD}, [%p+4096];")), "illegal_address", "");
     assert_trap(run(32, &format!("{STORE} [%p+3104], {FRAGMENT};")), "illegal_address", "");
     assert_eq!(run(32, &format!("{STORE} [%p+3072], {FRAGMENT};")), Ok(()));
+}
+
+/// A row of a matrix is read, written and copied where memory has all of it, and by no other lane.
+#[test]
+fn rows_beyond_memory_trap() {
+    let row = |step: u32, first: u32| {
+        format!("mul.wide.u32 %q, %lane, {step};\nadd.u64 %q, %q, %p;\nadd.u64 %q, %q, {first};\n")
+    };
+    let shared = ".shared .align 16 .b8 tile[512];\n";
+    let place = |step: u32| format!("{shared}mov.u32 %s, tile;\nmad.lo.u32 %r0, %lane, {step}, %s;\n");
+    let tile = |count: &str, list: &str, step| {
+        format!("{}ldmatrix.sync.aligned.m8n8.{count}.shared.b16 {{{list}}}, [%r0];", place(step))
+    };
+    assert_eq!(run(32, &tile("x4", "%r1, %r2, %r3, %r4", 16)), Ok(()));
+    assert_trap(run(32, &tile("x4", "%r1, %r2, %r3, %r4", 32)), "illegal_address", "");
+    assert_trap(run(32, &tile("x4", "%r1, %r2, %r3, %r4", 8)), "misaligned", "");
+    // Lanes from 8 up give addresses that are not used.
+    assert_eq!(run(32, &tile("x1", "%r1", 64)), Ok(()));
+    assert_trap(run(32, &tile("x1", "%r1", 80)), "illegal_address", "");
+    let copy = |size: u32, more: &str, first: u32| {
+        format!("{}{}cp.async.ca.shared.global [%r0], [%q], {size}{more};", place(size), row(size, first))
+    };
+    for size in [4, 8, 16] {
+        assert_eq!(run(32, &copy(size, "", 0)), Ok(()));
+        assert_eq!(run(32, &copy(size, "", 4096 - 32 * size)), Ok(()));
+        assert_trap(run(32, &copy(size, "", 4096 - 31 * size)), "illegal_address", "");
+        assert_trap(run(32, &copy(size, "", 2)), "misaligned", "");
+    }
 }

@@ -2,8 +2,8 @@
 //!
 //! Each element lies in memory as its type has it; the fragments between are the machine's own.
 
-use super::image::Random;
-use ptxvm::{Arg, Launch, Vm};
+use super::image::{Machine, Random, any, machines};
+use ptxvm::{Arg, Launch};
 
 /// Bytes between matrices.
 const APART: usize = 8192;
@@ -74,7 +74,7 @@ impl Case {
         )
     }
 
-    fn run(&self, vm: &Vm, random: &mut Random) {
+    fn run(&self, vm: &Machine, random: &mut Random) {
         let [m, n, k] = self.shape;
         let kinds = [self.types[0], self.types[0], self.types[1], self.types[1]];
         let dims = [(m, k), (k, n), (m, n), (m, n)];
@@ -101,7 +101,10 @@ impl Case {
         let module = vm.load("wider.ptx", &text).unwrap_or_else(|e| panic!("{e}\n{text}"));
         let kernel = module.kernel("run").expect("the kernel");
         let buffer = vm.buffer(&image).expect("a buffer");
-        let launch = Launch::new([1; 3], [32, 1, 1]).threads(1).args(&kernel, &[Arg::buffer(&buffer)]);
+        let launch = Launch::new([1; 3], [32, 1, 1])
+            .threads(1)
+            .engine(vm.engine)
+            .args(&kernel, &[Arg::buffer(&buffer)]);
         vm.launch(&kernel, &launch.expect("arguments")).unwrap_or_else(|e| panic!("{e}\n{text}"));
         for i in 0..m {
             for j in 0..n {
@@ -118,7 +121,7 @@ impl Case {
 // covers: new.wmma.bf16 new.wmma.tf32 new.wmma.f64
 #[test]
 fn wider_types_in_every_shape_layout_and_space() {
-    let vm = Vm::new().expect("a machine");
+    let machines = machines();
     let mut random = Random::new(64);
     let shapes: [(&[[usize; 3]], [&'static str; 2]); 3] = [
         (&[[16, 16, 16], [8, 32, 16], [32, 8, 16]], ["bf16", "f32"]),
@@ -130,7 +133,8 @@ fn wider_types_in_every_shape_layout_and_space() {
             for layouts in 0..16 {
                 let by_rows = std::array::from_fn(|i| layouts >> i & 1 == 0);
                 for space in ["", ".global"] {
-                    Case { shape: *shape, types, by_rows, space }.run(&vm, &mut random);
+                    Case { shape: *shape, types, by_rows, space }
+                        .run(any(&machines, &mut random), &mut random);
                 }
             }
         }
@@ -140,7 +144,7 @@ fn wider_types_in_every_shape_layout_and_space() {
 // covers: new.wmma.b1.and
 #[test]
 fn bits_that_are_set_in_both_are_counted() {
-    let vm = Vm::new().expect("a machine");
+    let machines = machines();
     let mut random = Random::new(65);
     let text = ".version 7.8\n.target sm_80\n.address_size 64\n.visible .entry run(.param .u64 image) {\n\
         .reg .b64 %p; .reg .b32 %a, %b, %c0, %c1, %d0, %d1; .shared .align 32 .b8 tile[128];\n\
@@ -153,16 +157,21 @@ fn bits_that_are_set_in_both_are_counted() {
     let words: Vec<u32> = (0..128).map(|_| random.range(0, i64::from(u32::MAX)) as u32).collect();
     let mut image = words.clone();
     image.resize(192, 0);
-    let module = vm.load("bits.ptx", text).unwrap_or_else(|e| panic!("{e}"));
-    let kernel = module.kernel("run").expect("the kernel");
-    let buffer = vm.buffer(&image).expect("a buffer");
-    let launch = Launch::new([1; 3], [32, 1, 1]).args(&kernel, &[Arg::buffer(&buffer)]).expect("arguments");
-    vm.launch(&kernel, &launch).unwrap_or_else(|e| panic!("{e}"));
-    let found = buffer.read().expect("the image");
-    for i in 0..8 {
-        for j in 0..8 {
-            let both: u32 = (0..4).map(|w| (words[4 * i + w] & words[32 + 4 * j + w]).count_ones()).sum();
-            assert_eq!(found[128 + 8 * i + j], words[64 + 8 * i + j].wrapping_add(both), "{i} {j}");
+    for vm in &machines {
+        let module = vm.load("bits.ptx", text).unwrap_or_else(|e| panic!("{e}"));
+        let kernel = module.kernel("run").expect("the kernel");
+        let buffer = vm.buffer(&image).expect("a buffer");
+        let launch = Launch::new([1; 3], [32, 1, 1])
+            .engine(vm.engine)
+            .args(&kernel, &[Arg::buffer(&buffer)])
+            .expect("arguments");
+        vm.launch(&kernel, &launch).unwrap_or_else(|e| panic!("{e}"));
+        let found = buffer.read().expect("the image");
+        for i in 0..8 {
+            for j in 0..8 {
+                let both: u32 = (0..4).map(|w| (words[4 * i + w] & words[32 + 4 * j + w]).count_ones()).sum();
+                assert_eq!(found[128 + 8 * i + j], words[64 + 8 * i + j].wrapping_add(both), "{i} {j}");
+            }
         }
     }
 }

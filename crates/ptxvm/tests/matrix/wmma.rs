@@ -1,7 +1,7 @@
 //! `wmma.load`, `wmma.mma` and `wmma.store` in every shape, layout and type.
 
-use super::image::{Place, Random, half, of_half};
-use ptxvm::{Arg, Launch, Vm};
+use super::image::{Machine, Place, Random, any, half, machines, of_half};
+use ptxvm::{Arg, Launch};
 use std::fmt::Write as _;
 
 /// Where a kernel finds and leaves the matrices.
@@ -178,7 +178,7 @@ impl Case {
     }
 
     /// Runs it on elements `a[i][k]`, `b[k][j]`, `c[i][j]` (bits), and compares all memory with D's elements `d(i, j)`.
-    fn run(&self, vm: &Vm, values: &Values, d: impl Fn(usize, usize) -> u64) {
+    fn run(&self, vm: &Machine, values: &Values, d: impl Fn(usize, usize) -> u64) {
         let (image, places) = self.execute(vm, values);
         let mut expected = image.0;
         let (m, n, _) = self.shape;
@@ -194,7 +194,7 @@ impl Case {
     }
 
     /// The image before and after.
-    fn execute(&self, vm: &Vm, values: &Values) -> ((Vec<u8>, Vec<u8>), [Place; 4]) {
+    fn execute(&self, vm: &Machine, values: &Values) -> ((Vec<u8>, Vec<u8>), [Place; 4]) {
         let places = self.places();
         let [.., (rows, columns)] = self.dims();
         let bytes = (places[3].offset + places[3].bytes(rows, columns) + 32).next_multiple_of(128);
@@ -211,7 +211,10 @@ impl Case {
         let module = vm.load("wmma.ptx", &text).unwrap_or_else(|e| panic!("{e}\n{text}"));
         let kernel = module.kernel("run").expect("the kernel");
         let buffer = vm.buffer(&image).expect("a buffer");
-        let launch = Launch::new([1, 1, 1], [32, 1, 1]).threads(1).args(&kernel, &[Arg::buffer(&buffer)]);
+        let launch = Launch::new([1, 1, 1], [32, 1, 1])
+            .threads(1)
+            .engine(vm.engine)
+            .args(&kernel, &[Arg::buffer(&buffer)]);
         vm.launch(&kernel, &launch.expect("arguments")).unwrap_or_else(|e| panic!("{e}\n{text}"));
         let after = buffer.read().expect("the image");
         ((image, after), places)
@@ -263,7 +266,7 @@ fn dot(a: &[Vec<i64>], b: &[Vec<i64>], i: usize, j: usize) -> i64 {
 // covers: wmma.load.f16ab wmma.load.c.fp wmma.store.fp wmma.mma.fp wmma.shape wmma.types wmma.storage
 #[test]
 fn halves_in_every_shape_layout_and_type() {
-    let vm = Vm::new().expect("a machine");
+    let machines = machines();
     let mut random = Random::new(1);
     for shape in SHAPES {
         for by_rows in layouts() {
@@ -282,7 +285,9 @@ fn halves_in_every_shape_layout_and_type() {
                         b: bits_of(&b, |x| encode("f16", x)),
                         c: bits_of(&c, |x| encode(ctype, x)),
                     };
-                    case.run(&vm, &values, |i, j| encode(dtype, c[i][j] + dot(&a, &b, i, j)));
+                    case.run(any(&machines, &mut random), &values, |i, j| {
+                        encode(dtype, c[i][j] + dot(&a, &b, i, j))
+                    });
                 }
             }
         }
@@ -292,13 +297,14 @@ fn halves_in_every_shape_layout_and_type() {
 // covers: wmma.load.int8 wmma.load.c.s32 wmma.store.s32 wmma.mma.int8
 #[test]
 fn bytes_in_every_shape_layout_and_type() {
-    let vm = Vm::new().expect("a machine");
+    let machines = machines();
     let mut random = Random::new(2);
     for shape in SHAPES {
         for by_rows in layouts() {
             for (ty, low, high) in [("s8", -128, 127), ("u8", 0, 255)] {
                 for satfinite in [false, true] {
-                    integers(&vm, &mut random, shape, by_rows, (ty, low, high), satfinite);
+                    let vm = any(&machines, &mut random);
+                    integers(vm, &mut random, shape, by_rows, (ty, low, high), satfinite);
                 }
             }
         }
@@ -308,18 +314,19 @@ fn bytes_in_every_shape_layout_and_type() {
 // covers: wmma.load.sub4 wmma.mma.sub4
 #[test]
 fn nibbles_in_every_layout_and_type() {
-    let vm = Vm::new().expect("a machine");
+    let machines = machines();
     let mut random = Random::new(3);
     for count in 0..64 {
         let (ty, low, high) = if count & 1 == 0 { ("s4", -8, 7) } else { ("u4", 0, 15) };
         let by_rows = [true, false, count & 4 == 0, count & 8 == 0];
-        integers(&vm, &mut random, (8, 8, 32), by_rows, (ty, low, high), count & 2 == 0);
+        let vm = any(&machines, &mut random);
+        integers(vm, &mut random, (8, 8, 32), by_rows, (ty, low, high), count & 2 == 0);
     }
 }
 
 /// A product of integers, with C near the ends of its range in places.
 fn integers(
-    vm: &Vm,
+    vm: &Machine,
     random: &mut Random,
     shape: (usize, usize, usize),
     by_rows: [bool; 4],
@@ -349,7 +356,7 @@ fn integers(
 // covers: wmma.load.b1 wmma.mma.b1
 #[test]
 fn bits_differ_in_every_layout() {
-    let vm = Vm::new().expect("a machine");
+    let machines = machines();
     let mut random = Random::new(4);
     for count in 0..32 {
         let by_rows = [true, false, count & 1 == 0, count & 2 == 0];
@@ -361,7 +368,7 @@ fn bits_differ_in_every_layout() {
         let c = table(8, 8, || random.range(i32::MAX as i64 - 100, i32::MAX.into()));
         let same = |values: &[Vec<i64>]| bits_of(values, |x| x as u64);
         let values = Values { a: same(&a), b: same(&b), c: same(&c) };
-        case.run(&vm, &values, |i, j| {
+        case.run(any(&machines, &mut random), &values, |i, j| {
             let differ = (0..128).filter(|&k| a[i][k] != b[k][j]).count() as i64;
             u64::from((c[i][j] + differ) as u32)
         });
@@ -371,7 +378,7 @@ fn bits_differ_in_every_layout() {
 // covers: wmma.mma.fp.satfinite
 #[test]
 fn satfinite_bounds_floats() {
-    let vm = Vm::new().expect("a machine");
+    let machines = machines();
     let (one, inf, minus_inf) = (0x3c00, 0x7c00, 0xfc00);
     // Row 0 of A times any column of ones is +inf, row 1 -inf, row 2 NaN, row 3 16 * 30000 (beyond .f16), the others 16.
     let row = |i: usize| match i {
@@ -391,22 +398,24 @@ fn satfinite_bounds_floats() {
             b: vec![vec![one; 16]; 16],
             c: vec![vec![0; 16]; 16],
         };
-        case.run(&vm, &values, |i, _| match (dtype, satfinite, i) {
-            ("f16", true, 0 | 3) => 0x7bff,
-            ("f16", true, 1) => 0xfbff,
-            ("f16", false, 0 | 3) => inf,
-            ("f16", false, 1) => minus_inf,
-            ("f16", false, 2) => 0x7fff,
-            ("f16", _, 4..) => half(16).into(),
-            ("f32", true, 0) => f32::MAX.to_bits().into(),
-            ("f32", true, 1) => f32::MIN.to_bits().into(),
-            ("f32", false, 0) => f32::INFINITY.to_bits().into(),
-            ("f32", false, 1) => f32::NEG_INFINITY.to_bits().into(),
-            ("f32", false, 2) => 0x7fff_ffff,
-            ("f32", _, 3) => 480_000_f32.to_bits().into(),
-            ("f32", _, 4..) => 16_f32.to_bits().into(),
-            _ => 0,
-        });
+        for vm in &machines {
+            case.run(vm, &values, |i, _| match (dtype, satfinite, i) {
+                ("f16", true, 0 | 3) => 0x7bff,
+                ("f16", true, 1) => 0xfbff,
+                ("f16", false, 0 | 3) => inf,
+                ("f16", false, 1) => minus_inf,
+                ("f16", false, 2) => 0x7fff,
+                ("f16", _, 4..) => half(16).into(),
+                ("f32", true, 0) => f32::MAX.to_bits().into(),
+                ("f32", true, 1) => f32::MIN.to_bits().into(),
+                ("f32", false, 0) => f32::INFINITY.to_bits().into(),
+                ("f32", false, 1) => f32::NEG_INFINITY.to_bits().into(),
+                ("f32", false, 2) => 0x7fff_ffff,
+                ("f32", _, 3) => 480_000_f32.to_bits().into(),
+                ("f32", _, 4..) => 16_f32.to_bits().into(),
+                _ => 0,
+            });
+        }
     }
 }
 
@@ -414,7 +423,7 @@ fn satfinite_bounds_floats() {
 /// most 17 roundings of 2^-24 of the sum of their magnitudes (half precision: 2^-11); products of halves are exact in single.
 #[test]
 fn sums_of_any_halves_are_as_precise_as_promised() {
-    let vm = Vm::new().expect("a machine");
+    let machines = machines();
     let mut random = Random::new(5);
     for (dtype, ctype, unit) in [("f32", "f32", 2f64.powi(-24)), ("f16", "f16", 2f64.powi(-11))] {
         let by_rows = [true, false, true, true];
@@ -428,8 +437,8 @@ fn sums_of_any_halves_are_as_precise_as_promised() {
             strides: false,
         };
         // Magnitudes from 2^-5 to 2^5, so that no sum is infinite.
-        let mut any = || u64::from((random.next() as u16 & 0x83ff) | (random.range(10, 19) as u16) << 10);
-        let mut bits = || (0..16).map(|_| (0..16).map(|_| any()).collect()).collect::<Bits>();
+        let mut number = || u64::from((random.next() as u16 & 0x83ff) | (random.range(10, 19) as u16) << 10);
+        let mut bits = || (0..16).map(|_| (0..16).map(|_| number()).collect()).collect::<Bits>();
         let (a, b, c16) = (bits(), bits(), bits());
         let value = |bits: u64| of_half(bits as u16);
         let c = match ctype {
@@ -439,18 +448,23 @@ fn sums_of_any_halves_are_as_precise_as_promised() {
             }
         };
         let values = Values { a: a.clone(), b: b.clone(), c };
-        let (image, places) = case.execute(&vm, &values);
-        for i in 0..16 {
-            for j in 0..16 {
-                let terms: Vec<f64> =
-                    (0..16).map(|k| value(a[i][k]) * value(b[k][j])).chain([value(c16[i][j])]).collect();
-                let (sum, size) = (terms.iter().sum::<f64>(), terms.iter().map(|t| t.abs()).sum::<f64>());
-                let at = places[3].offset + (i * 16 + j) * places[3].bits / 8;
-                let have = match dtype {
-                    "f16" => of_half(u16::from_le_bytes([image.1[at], image.1[at + 1]])),
-                    _ => f32::from_le_bytes(image.1[at..at + 4].try_into().expect("four bytes")).into(),
-                };
-                assert!((have - sum).abs() <= 17.0 * unit * size, "{dtype} ({i}, {j}): {have}, not {sum}");
+        for vm in &machines {
+            let (image, places) = case.execute(vm, &values);
+            for i in 0..16 {
+                for j in 0..16 {
+                    let terms: Vec<f64> =
+                        (0..16).map(|k| value(a[i][k]) * value(b[k][j])).chain([value(c16[i][j])]).collect();
+                    let (sum, size) = (terms.iter().sum::<f64>(), terms.iter().map(|t| t.abs()).sum::<f64>());
+                    let at = places[3].offset + (i * 16 + j) * places[3].bits / 8;
+                    let have = match dtype {
+                        "f16" => of_half(u16::from_le_bytes([image.1[at], image.1[at + 1]])),
+                        _ => f32::from_le_bytes(image.1[at..at + 4].try_into().expect("four bytes")).into(),
+                    };
+                    assert!(
+                        (have - sum).abs() <= 17.0 * unit * size,
+                        "{dtype} ({i}, {j}): {have}, not {sum}"
+                    );
+                }
             }
         }
     }
@@ -460,7 +474,7 @@ fn sums_of_any_halves_are_as_precise_as_promised() {
 // covers: wmma.fragment
 #[test]
 fn fragments_can_be_scaled_and_reused() {
-    let vm = Vm::new().expect("a machine");
+    let machines = machines();
     let text = ".version 6.4
 .target sm_72
 .address_size 64
@@ -494,18 +508,23 @@ AGAIN:
     let (a, b) = (table(16, 16, || random.range(0, 7)), table(16, 16, || random.range(-9, 9)));
     let mut image: Vec<u8> = a.iter().chain(&b).flatten().map(|x| *x as u8).collect();
     image.resize(512 + 1024, 0);
-    let buffer = vm.buffer(&image).expect("a buffer");
-    let module = vm.load("scale.ptx", text).unwrap_or_else(|e| panic!("{e}"));
-    let kernel = module.kernel("run").expect("the kernel");
-    // Two warps do the same.
-    let launch = Launch::new([1, 1, 1], [64, 1, 1]).threads(1).args(&kernel, &[Arg::buffer(&buffer)]);
-    vm.launch(&kernel, &launch.expect("arguments")).unwrap_or_else(|e| panic!("{e}"));
-    let after = buffer.read().expect("the image");
-    for i in 0..16 {
-        for j in 0..16 {
-            let at = 512 + (i * 16 + j) * 4;
-            let have = i32::from_le_bytes(after[at..at + 4].try_into().expect("four bytes"));
-            assert_eq!(i64::from(have), 1 + 3 * 2 * dot(&a, &b, i, j), "({i}, {j})");
+    for vm in &machines {
+        let buffer = vm.buffer(&image).expect("a buffer");
+        let module = vm.load("scale.ptx", text).unwrap_or_else(|e| panic!("{e}"));
+        let kernel = module.kernel("run").expect("the kernel");
+        // Two warps do the same.
+        let launch = Launch::new([1, 1, 1], [64, 1, 1])
+            .threads(1)
+            .engine(vm.engine)
+            .args(&kernel, &[Arg::buffer(&buffer)]);
+        vm.launch(&kernel, &launch.expect("arguments")).unwrap_or_else(|e| panic!("{e}"));
+        let after = buffer.read().expect("the image");
+        for i in 0..16 {
+            for j in 0..16 {
+                let at = 512 + (i * 16 + j) * 4;
+                let have = i32::from_le_bytes(after[at..at + 4].try_into().expect("four bytes"));
+                assert_eq!(i64::from(have), 1 + 3 * 2 * dot(&a, &b, i, j), "({i}, {j})");
+            }
         }
     }
 }
