@@ -17,6 +17,7 @@ use crate::mem::plan::{Planner, in_chunk_loop};
 use crate::wir;
 use crate::wir::access::{Access, Form, Plan};
 use crate::wir::{Affine, Kind, Op, Shape, Site};
+use ptx::check::module::AddressSize;
 use ptx::ir::{Addr, Base, Inst, RegClass, Src};
 use ptx::isa::{Sem, Space, Ty};
 use std::mem::{offset_of, size_of};
@@ -50,6 +51,14 @@ pub(super) enum Addresses {
     ScaledIndex(ScaledIndex),
     /// One address for each lane.
     Each(Vec<Value>),
+}
+
+/// The origin of the addresses of an operand.
+enum AddressBase {
+    /// The address of a variable.
+    Symbol(Value),
+    /// A register, and bytes that are added to it.
+    Register(wir::Value, i64),
 }
 
 impl<'a> Codegen<'a> {
@@ -97,17 +106,44 @@ impl Codegen<'_> {
         next: &mut usize,
         plan: &Plan,
     ) -> Option<Addresses> {
+        match self.first_address(inst, op, next)? {
+            AddressBase::Symbol(address) => Some(Addresses::Same(address)),
+            AddressBase::Register(name, offset) => {
+                self.addresses_in(name, offset, inst.mods.space(), &plan.guest)
+            }
+        }
+    }
+
+    /// The addresses of the first source of an operation without a plan, such as a load of a matrix. The
+    /// access is changed to the space that a generic address was made in.
+    pub(super) fn addresses_without_plan(
+        &mut self,
+        inst: &Inst,
+        op: &Op,
+        next: &mut usize,
+        access: &mut Access,
+    ) -> Option<Addresses> {
+        if self.job.program.address_size != AddressSize::Bits64 {
+            return None;
+        }
+        match self.first_address(inst, op, next)? {
+            AddressBase::Symbol(address) => Some(Addresses::Same(address)),
+            AddressBase::Register(name, offset) => self.addresses_from(name, offset, access),
+        }
+    }
+
+    fn first_address(&mut self, inst: &Inst, op: &Op, next: &mut usize) -> Option<AddressBase> {
         let offset = match inst.srcs.first()? {
             Src::Addr(Addr { base: Base::Reg(_), index: None, offset }) => *offset,
             Src::Reg(_) => 0,
             Src::Addr(addr @ Addr { index: None, .. }) => {
-                return Some(Addresses::Same(self.symbol(addr)?));
+                return Some(AddressBase::Symbol(self.symbol(addr)?));
             }
             _ => return None,
         };
         let name = op.uses[*next];
         *next += 1;
-        self.addresses_in(name, offset, inst.mods.space(), &plan.guest)
+        Some(AddressBase::Register(name, offset))
     }
 
     /// The addresses at an offset from a register.

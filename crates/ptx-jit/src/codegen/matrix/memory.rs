@@ -7,11 +7,12 @@
 //! Invariants: all rows are in bounds before one is accessed. An asynchronous copy is complete when its
 //! instruction has been executed, as in the interpreter; so waiting for copies takes no code.
 
-use super::super::load_store::{Access, Addresses, Reach};
+use super::super::load_store::{Addresses, Reach};
 use super::super::{Codegen, LANES, Repr};
 use super::permute::permute;
 use crate::isel::matrix::has_rows_of_halves;
 use crate::llvm::{IntPred, Value};
+use crate::wir::access::Access;
 use crate::wir::{self, Op, Site};
 use ptx::ir::{Addr, Base, Dst, Inst, RegClass, Src};
 use ptx::isa::{Space, Word};
@@ -108,7 +109,9 @@ impl Codegen<'_> {
             return false;
         }
         let mut next = 1;
-        let Some(addresses) = self.addresses(inst, op, &mut next, &mut access) else { return false };
+        let Some(addresses) = self.addresses_without_plan(inst, op, &mut next, &mut access) else {
+            return false;
+        };
         let Some((fits, places)) = self.rows_in_bounds(site, access, &addresses, count) else { return false };
         self.applied("matrix", "one vector load for a row");
         let (fast, slow) = self.fork(fits);
@@ -163,7 +166,9 @@ impl Codegen<'_> {
             return false;
         }
         let mut next = 1;
-        let Some(addresses) = self.addresses(inst, op, &mut next, &mut access) else { return false };
+        let Some(addresses) = self.addresses_without_plan(inst, op, &mut next, &mut access) else {
+            return false;
+        };
         let sources: Vec<wir::Value> = op.uses[next..].to_vec();
         let count = sources.len() as u32;
         if count + 1 != inst.srcs.len() as u32 {
@@ -207,7 +212,7 @@ impl Codegen<'_> {
             |space, write| Access { space, bits: 32, count: size / 4, signed: false, write, sum: false };
         let (mut to_access, mut from_access) = (access(Space::Shared, true), access(Space::Global, false));
         let mut next = 1;
-        let Some(to) = self.addresses(inst, op, &mut next, &mut to_access) else { return false };
+        let Some(to) = self.addresses_without_plan(inst, op, &mut next, &mut to_access) else { return false };
         let Some(Src::Addr(Addr { offset, .. })) = inst.srcs.get(1) else { return false };
         let name = op.uses[next];
         next += 1;
