@@ -34,10 +34,7 @@ static inline void block(const float *__restrict a, const float *__restrict b, i
   }
 }
 
-static void sgemm(Job &job) {
-  int n = job.number(0);
-  const float *a = job.array<float>(0), *b = job.array<float>(1);
-  float *c = job.array<float>(2);
+static void product(const float *a, const float *b, float *c, int n) {
   static std::vector<float> room;
   room.resize((size_t)n * n + 16);
   float *panels = (float *)(((uintptr_t)room.data() + 63) & ~(uintptr_t)63);
@@ -72,6 +69,29 @@ static void sgemm(Job &job) {
   }
 }
 
+static void sgemm(Job &job) { product(job.array<float>(0), job.array<float>(1), job.array<float>(2), job.number(0)); }
+
+// A normal number or zero.
+static inline float single(uint16_t half) {
+  uint32_t bits = half & 0x7fff ? (uint32_t)(half & 0x7fff) * 0x2000 + 0x38000000 : 0, sign = (uint32_t)(half & 0x8000) << 16;
+  float value;
+  bits |= sign;
+  memcpy(&value, &bits, 4);
+  return value;
+}
+
+static void hgemm(Job &job) {
+  int n = job.number(0);
+  size_t all = (size_t)n * n;
+  static std::vector<float> a, b;
+  a.resize(all), b.resize(all);
+  const uint16_t *from_a = job.array<uint16_t>(0), *from_b = job.array<uint16_t>(1);
+#pragma omp parallel for simd schedule(static)
+  for (size_t i = 0; i < all; i++)
+    a[i] = single(from_a[i]), b[i] = single(from_b[i]);
+  product(a.data(), b.data(), job.array<float>(2), n);
+}
+
 static void matvec(Job &job) {
   int rows = job.number(0), columns = job.number(1);
   const float *a = job.array<float>(0), *x = job.array<float>(1);
@@ -86,4 +106,4 @@ static void matvec(Job &job) {
   }
 }
 
-std::vector<Entry> matrix() { return {{"sgemm", {sgemm}}, {"matvec", {matvec}}}; }
+std::vector<Entry> matrix() { return {{"sgemm", {sgemm}}, {"hgemm", {hgemm}}, {"matvec", {matvec}}}; }

@@ -220,4 +220,19 @@ impl Noise {
         let mut next = || low + (high - low) * ((self.word() >> 8) as f32 / 16_777_216.0);
         (0..n).flat_map(|_| next().to_le_bytes()).collect()
     }
+
+    /// `n` halves between -1 and 1, multiples of 2^-10, as bytes.
+    pub(crate) fn halves(&mut self, n: usize) -> Vec<u8> {
+        let mut next = || {
+            let word = self.word();
+            let (sign, size) = ((word >> 31) as u16, (word >> 8 & 0x3ff) as u16);
+            let bits = match size.checked_ilog2() {
+                None => 0,
+                // 2^high / 2^10 has the exponent high - 10, and the bits below the highest are the fraction.
+                Some(high) => (high as u16 + 5) << 10 | (size << (10 - high)) & 0x3ff,
+            };
+            sign << 15 | bits
+        };
+        (0..n).flat_map(|_| next().to_le_bytes()).collect()
+    }
 }

@@ -6,7 +6,8 @@
 use super::inventory::{Inventory, Row};
 use super::language::{self, Finding};
 use super::statement::{Statement, expand, matches, statements};
-use std::collections::BTreeSet;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// The rows that each kind of test covers, and false claims.
@@ -95,7 +96,7 @@ impl Evidence {
 
     /// `executed.tsv`: row, test, and a pattern that must match a statement that the test executes.
     fn table(&mut self, root: &Path, table: &str, inventory: &Inventory) -> Result<(), String> {
-        let mut last: Option<(String, Executed)> = None;
+        let mut tests: BTreeMap<&str, Executed> = BTreeMap::new();
         for (index, line) in table.lines().enumerate() {
             if line.is_empty() || line.starts_with('#') {
                 continue;
@@ -107,16 +108,16 @@ impl Evidence {
                 continue;
             };
             let Some(row) = self.row(&place, id, inventory) else { continue };
-            if last.as_ref().is_none_or(|(name, _)| name != test) {
-                match Executed::read(root, test) {
-                    Ok(executed) => last = Some((test.to_owned(), executed)),
+            let executed = match tests.entry(test) {
+                Entry::Occupied(read) => read.into_mut(),
+                Entry::Vacant(unread) => match Executed::read(root, test) {
+                    Ok(executed) => unread.insert(executed),
                     Err(why) => {
                         self.faults.push(format!("{place}: {why}"));
                         continue;
                     }
-                }
-            }
-            let Some((_, executed)) = &last else { continue };
+                },
+            };
             match executed.find(row, pattern) {
                 Ok(()) => drop(self.executed.insert(id.to_owned())),
                 Err(why) => self.faults.push(format!("{place}: {test}: {why}")),
@@ -211,9 +212,27 @@ fn has_word(text: &str, word: &str) -> bool {
         .any(|(at, _)| !text[..at].ends_with(part) && !text[at + word.len()..].starts_with(part))
 }
 
-/// The lines that a data-driven test executes, in groups such as the heading and body of a form.
+/// The lines that a data-driven test executes, in groups such as the heading and body of a form. Each group is there once.
 struct Executed {
-    groups: Vec<Vec<String>>,
+    groups: Vec<Group>,
+}
+
+/// Lines, and the opcode and the whole of each of their statements.
+struct Group {
+    lines: Vec<String>,
+    statements: Vec<[String; 2]>,
+}
+
+impl Group {
+    fn new(lines: Vec<String>) -> Self {
+        let owned = |s: Statement<'_>| [s.opcode, s.whole].map(str::to_owned);
+        let statements = lines.iter().flat_map(|line| statements(line)).map(owned).collect();
+        Self { lines, statements }
+    }
+
+    fn statements(&self) -> impl Iterator<Item = Statement<'_>> {
+        self.statements.iter().map(|[opcode, whole]| Statement { opcode, whole })
+    }
 }
 
 impl Executed {
@@ -228,11 +247,17 @@ impl Executed {
                 let case = read(&tests.join("fixtures/cases").join(format!("{name}.json")))?;
                 let ptx = string_of(&case, "ptx").ok_or_else(|| format!("{test}: a case without PTX"))?;
                 let ptx = read(&tests.join("fixtures").join(ptx))?;
-                return Ok(Self { groups: ptx.lines().map(|line| vec![line.to_owned()]).collect() });
+                return Ok(Self::of(ptx.lines().map(|line| vec![line.to_owned()])));
             }
             _ => return Err(format!("`{test}`: vectors/, textures/ or fixtures/ is wanted")),
         };
-        Ok(Self { groups: text.lines().map(described).collect() })
+        Ok(Self::of(text.lines().map(described)))
+    }
+
+    fn of(groups: impl Iterator<Item = Vec<String>>) -> Self {
+        let mut seen = BTreeSet::new();
+        let groups = groups.filter(|lines| !lines.is_empty() && seen.insert(lines.clone()));
+        Self { groups: groups.map(Group::new).collect() }
     }
 
     /// Every alternative of the pattern must match, and a matching statement, or a statement of the group of
@@ -242,8 +267,8 @@ impl Executed {
         for one in expand(pattern)? {
             let mut found = false;
             for group in &self.groups {
-                let mut all = group.iter().flat_map(|line| statements(line));
-                if group.iter().any(|line| matches(&one, line)) {
+                let mut all = group.statements();
+                if group.lines.iter().any(|line| matches(&one, line)) {
                     found = true;
                     fits |= all.any(|s| row.fits(&s));
                     continue;

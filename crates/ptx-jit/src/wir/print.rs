@@ -14,7 +14,7 @@
 //!   if pred v6 then b1 else b2
 //! ```
 //! An instruction is named by its PTX block and its index there; the comment is for people. Its first operand
-//! is the mask of its lanes. The comment of an access ends with its plan, once [`mem`](crate::mem) has made it. The constants of the lanes of an affine value are runs: first constant, step,
+//! is the mask of its lanes. The comment of an access ends with its plan, once `mem` has made it. The constants of the lanes of an affine value are runs: first constant, step,
 //! and count.
 //!
 //! Invariant: the text has all of a function that its passes read. What follows from the rest is left out:

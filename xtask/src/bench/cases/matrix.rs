@@ -44,6 +44,39 @@ fn sgemm(size: Size, name: &'static str, target: f64, tile: usize, block: [u32; 
     }
 }
 
+/// Halves with sums in single precision, by `mma`. The C++ converts both matrices to single precision.
+pub(super) fn hgemm(size: Size) -> Case {
+    const TILE: usize = 128;
+    let n = size.pick(1024usize, 256);
+    Case {
+        name: "hgemm",
+        what: format!("{n}^3"),
+        // A third of the speed of a good product in single precision.
+        target: Some(3.0),
+        ptx: "kernels/hgemm",
+        native: "hgemm",
+        arrays: vec![
+            Array::input(Noise::new(13).halves(n * n)),
+            Array::input(Noise::new(14).halves(n * n)),
+            Array::output(
+                4 * n * n,
+                Check::Floats {
+                    abs: 2e-3,
+                    rel: 1e-5,
+                    why: "as sgemm: the products are exact, the sums in another order",
+                },
+            ),
+        ],
+        numbers: vec![n as f64],
+        steps: vec![Step {
+            kernel: "hgemm",
+            grid: [(n / TILE) as u32, (n / TILE) as u32, 1],
+            block: [128, 1, 1],
+            args: vec![Value::Array(0), Value::Array(1), Value::Array(2), Value::S32(n as i32)],
+        }],
+    }
+}
+
 pub(super) fn matvec(size: Size) -> Case {
     let (rows, columns) = size.pick((4096usize, 2048usize), (1024, 1024));
     Case {

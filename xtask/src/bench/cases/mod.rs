@@ -21,6 +21,7 @@ pub(crate) const ALL: &[(&str, Make)] = &[
     ("sgemm_16", matrix::sgemm_16),
     ("sgemm_32", matrix::sgemm_32),
     ("sgemm_4x4", matrix::sgemm_4x4),
+    ("hgemm", matrix::hgemm),
     ("mandelbrot", pictures::mandelbrot),
     ("reduction", streaming::reduction),
     ("histogram", integers::histogram_random),
