@@ -356,7 +356,7 @@ impl Search<'_> {
             [Src::Sreg(sreg, axis)] if inst.op == ptx::isa::Op::Mov => {
                 return Some(vec![self.sreg(*sreg, usize::from(*axis))?]);
             }
-            [Src::Addr(addr)] if addr.index.is_none() => {
+            [Src::Addr(addr)] if inst.op == ptx::isa::Op::Mov && addr.index.is_none() => {
                 return Some(vec![self.uniform(self.symbol(addr.base, addr.offset, inst)?)]);
             }
             _ => {}
@@ -365,6 +365,10 @@ impl Search<'_> {
             let same = matches!(inst.mods.space(), Space::Global | Space::Const);
             let [_, from] = op.uses.as_slice() else { return None };
             return (same && own.is_known(*from)).then(|| vec![own.known[from.0 as usize].clone()]);
+        }
+        // The windows of shared, local and parameter memory lie elsewhere in each process.
+        if inst.op == ptx::isa::Op::Isspacep {
+            return None;
         }
         if !inst.srcs.iter().all(|src| matches!(src, Src::Absent | Src::Imm(_) | Src::Reg(_) | Src::Not(_))) {
             return None;
