@@ -323,6 +323,13 @@ fn files(options: &Options) -> Result<(), String> {
     for file in &options.files {
         let text = std::fs::read_to_string(file).map_err(|e| format!("{file}: {e}"))?;
         let program = Program::read(&text).ok_or_else(|| format!("{file}: no line `// agree: ...`"))?;
+        if options.tools {
+            match tools::judge(&program) {
+                Ok(judged) => println!("{file}: {judged:?}"),
+                Err(why) => bad.push(format!("{file}: {why}")),
+            }
+            continue;
+        }
         let machines = Machines::new(&options.cpus).map_err(|e| e.to_string())?;
         let outcome = machines.run(&program, None);
         println!("{file}: {outcome:?}");
@@ -341,6 +348,7 @@ fn files(options: &Options) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::PathBuf;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[test]
@@ -384,20 +392,29 @@ mod tests {
         assert!(trapped >= 20, "most programs trap, not only {trapped} of 40");
     }
 
-    #[test]
-    fn what_differed_once_agrees() {
+    /// The programs of `tests/agree`.
+    fn kept() -> Vec<(PathBuf, Program)> {
         let folder = crate::root().join("tests/agree");
         let entries = std::fs::read_dir(&folder).expect("the folder is part of the project");
         let paths = entries.map(|entry| entry.expect("its entries can be read").path());
-        let paths: Vec<_> = paths.filter(|path| path.extension().is_some_and(|e| e == "ptx")).collect();
-        assert!(!paths.is_empty());
+        let programs = paths.filter(|path| path.extension().is_some_and(|e| e == "ptx")).map(|path| {
+            let text = std::fs::read_to_string(&path).expect("a text");
+            (path, Program::read(&text).expect("its launch stands in it"))
+        });
+        let programs: Vec<_> = programs.collect();
+        assert!(!programs.is_empty());
+        programs
+    }
+
+    #[test]
+    fn what_differed_once_agrees_and_has_no_race() {
+        let programs = kept();
         let next = AtomicUsize::new(0);
         let work = || {
             let machines = Machines::new(&available()).expect("devices can be made");
-            while let Some(path) = paths.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let text = std::fs::read_to_string(path).expect("a text");
-                let program = Program::read(&text).expect("its launch stands in it");
-                let outcome = machines.run(&program, None);
+            while let Some((path, program)) = programs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                tools::races(program).unwrap_or_else(|races| panic!("{}: {races}", path.display()));
+                let outcome = machines.run(program, None);
                 assert!(matches!(outcome, Outcome::Same), "{}: {outcome:?}", path.display());
             }
         };

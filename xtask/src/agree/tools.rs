@@ -63,6 +63,18 @@ pub(super) fn judge(program: &Program) -> Result<Judged, String> {
     }
 }
 
+/// Runs a program under racecheck: engines can only be compared where the order of warps and CTAs does not matter.
+///
+/// # Errors
+/// Says which races there are, or that the program does not run.
+#[cfg(test)]
+pub(super) fn races(program: &Program) -> Result<(), String> {
+    let vm = Vm::with(Options::tool(Tool::Racecheck)).map_err(|error| error.to_string())?;
+    end(&vm, program, &Given::new(program), Engine::Interp, 0).map_err(|error| error.to_string())?;
+    let wrong: Vec<Finding> = vm.findings().into_iter().filter(|found| !may_be(program, found)).collect();
+    if wrong.is_empty() { Ok(()) } else { Err(ptxvm::findings_text(&wrong)) }
+}
+
 /// Whether a finding may be real.
 fn may_be(program: &Program, finding: &Finding) -> bool {
     let [x, y, _] = program.block;
