@@ -12,6 +12,10 @@
 //! every error before the comparison. An `.f32` has 2^-24, so it adds 2^-24 of a unit in the last place.
 //! Division does not need it: its bound is an inequality of integers.
 //!
+//! Native code computes `rsqrt.approx.f32` on some processors from an estimate, whose bits differ between makers. The same algorithm
+//! is executed here for all significands and for estimates across the range that the makers promise; every result has the bits
+//! of the definition.
+//!
 //! With `--every N` each N-th operand is tested. The tests use a prime, so that all exponents, signs and
 //! special values occur.
 
@@ -32,6 +36,8 @@ enum Measure {
     Ulp(f64),
     /// |result / truth - 1| is at most two to this power.
     Relative(f64),
+    /// The bits of the result are those of the definition.
+    Bits,
 }
 
 /// A bound and the operands to which it applies.
@@ -297,6 +303,7 @@ impl Measure {
             Measure::Absolute(power) => uncertain(result, truth) / power.exp2(),
             Measure::Ulp(count) => uncertain(result, truth) / (count * ulp(truth)),
             Measure::Relative(power) => uncertain(result, truth) / (truth.abs() * power.exp2()),
+            Measure::Bits => f64::INFINITY,
         }
     }
 
@@ -305,6 +312,7 @@ impl Measure {
             Measure::Absolute(power) => format!("2^{power} absolute"),
             Measure::Ulp(count) => format!("{count} ulp"),
             Measure::Relative(power) => format!("2^{power} relative"),
+            Measure::Bits => "same bits".to_owned(),
         }
     }
 
@@ -313,6 +321,7 @@ impl Measure {
             Measure::Absolute(power) if share > 0.0 => format!("2^{:.2}", share.log2() + power),
             Measure::Relative(power) if share > 0.0 => format!("2^{:.2}", share.log2() + power),
             Measure::Absolute(_) | Measure::Relative(_) => "0".to_owned(),
+            Measure::Bits => if share > 0.0 { "other bits" } else { "0" }.to_owned(),
             Measure::Ulp(count) => format!("{:.4} ulp", share * count),
         }
     }
@@ -501,6 +510,36 @@ fn meet_division(name: &str, divide: Division, number: u64, found: &mut Found) {
     found.worst[0].meet(error as f64 / (2 * unit) as f64, key);
 }
 
+/// `rsqrt.approx.f32` as native code computes it from an estimate: `refined_root` in `ptx-jit/src/isel/approx.rs`.
+fn refined_root(a: f32, estimate: f32) -> f32 {
+    let (g, h) = (a * estimate, estimate * 0.5);
+    let r = (-h).mul_add(g, 0.5);
+    let (g, h) = (g.mul_add(r, g), h.mul_add(r, h));
+    let root = (-g).mul_add(g, a).mul_add(h, g);
+    let step = |y: f32| y.mul_add((-root).mul_add(y, 1.0), y);
+    step(step(h * 2.000_000_2))
+}
+
+const ESTIMATED: &str = "rsqrt.approx.f32 from an estimate";
+/// Estimates of each operand: the ends of the range of relative errors, 2^-14 on both sides, and between them.
+const ESTIMATES: i32 = 16;
+
+/// At least every so manyth significand is tested, whatever is asked for.
+const ESTIMATES_EVERY: u64 = 997;
+
+/// Compares the algorithm with the definition, for one significand of two binades: other exponents scale all steps by powers of two.
+fn meet_estimates(number: u64, found: &mut Found) {
+    let bits = ONE + number as u32;
+    let a = f32::from_bits(bits);
+    let expected = rsqrt_approx_f32(a).to_bits();
+    let truth = 1.0 / f64::from(a).sqrt();
+    for step in 0..=ESTIMATES {
+        let error = (f64::from(2 * step) / f64::from(ESTIMATES) - 1.0) * (-14f64).exp2();
+        let same = refined_root(a, (truth * (1.0 + error)) as f32).to_bits() == expected;
+        found.worst[0].meet(if same { 0.0 } else { f64::INFINITY }, u64::from(bits));
+    }
+}
+
 /// The number of tested operands of division.
 const DIVISION_TRIALS: u64 = 1 << 28;
 
@@ -591,6 +630,10 @@ fn proof(names: &[String], every: u64, mut show: impl FnMut(&str)) -> Result<(),
             all(DIVISION_TRIALS, every, 1, |number, found| meet_division(name, divide, number, found));
         done(name, &[("drawn pairs", Measure::Ulp(2.0), true)], &found);
     }
+    if asked(ESTIMATED) {
+        let found = all(1 << 24, every.min(ESTIMATES_EVERY), 1, meet_estimates);
+        done(ESTIMATED, &[("all significands", Measure::Bits, false)], &found);
+    }
     if tried == 0 {
         return Err(format!("no approximate instruction begins with {}", names.join(", ")));
     }
@@ -622,6 +665,13 @@ mod tests {
     #[test]
     fn a_sample_of_all_operands_keeps_the_bounds() {
         super::proof(&[], EVERY, |_| ()).unwrap();
+    }
+
+    #[test]
+    fn roots_whose_bits_are_all_ones_have_the_bits_of_the_definition() {
+        let mut found = super::Found { worst: vec![super::Worst::default()], ..super::Found::default() };
+        ((1 << 24) - 64..1 << 24).for_each(|number| super::meet_estimates(number, &mut found));
+        assert_eq!(found.worst[0].share, 0.0);
     }
 
     #[test]

@@ -47,7 +47,8 @@ impl Target {
     }
 
     /// Reads a target: a level or `native`, then in any number, after commas, `tuning=NAME`, `+FEATURE`, `-FEATURE`, and
-    /// values of the tuning, `l1d_ways=N|unknown`, `l2_prefetch=on|off`, `double_pumped_512=on|off`.
+    /// values of the tuning, `l1d_ways=N|unknown`, `l2_prefetch=on|off`, `double_pumped_512=on|off`,
+    /// `root_by_estimate=on|off`.
     ///
     /// A tuning brings the features of its micro-architecture; what stands after it changes single ones. `native` is the processor of
     /// this machine. Nothing else depends on this machine.
@@ -110,10 +111,17 @@ impl Target {
             }
             Some(("l2_prefetch", value)) => self.tuning.l2_prefetch = switch(value)?,
             Some(("double_pumped_512", value)) => self.tuning.double_pumped_512 = switch(value)?,
+            Some(("root_by_estimate", value)) => {
+                let on = switch(value)?;
+                if on && self.level != Level::Avx512 {
+                    return Err(format!("`{word}` needs the level `avx512`, not `{}`", self.level.name()));
+                }
+                self.tuning.root_by_estimate = on;
+            }
             _ => {
                 return Err(format!(
                     "`{word}` is nothing of a target: `tuning=NAME`, `+FEATURE`, `-FEATURE`, `l1d_ways=N`, `l2_prefetch=on`, \
-                     `double_pumped_512=on`"
+                     `double_pumped_512=on`, `root_by_estimate=on`"
                 ));
             }
         }
@@ -180,7 +188,8 @@ impl Target {
 
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Tuning { micro_architecture, l1d_ways, l2_prefetch, double_pumped_512 } = self.tuning;
+        let Tuning { micro_architecture, l1d_ways, l2_prefetch, double_pumped_512, root_by_estimate } =
+            self.tuning;
         f.write_str(self.level.name())?;
         let mut usual = Target::generic(self.level);
         if micro_architecture != MicroArchitecture::Generic {
@@ -200,6 +209,9 @@ impl fmt::Display for Target {
         }
         if double_pumped_512 != usual.tuning.double_pumped_512 {
             write!(f, ",double_pumped_512={}", switch(double_pumped_512))?;
+        }
+        if root_by_estimate != usual.tuning.root_by_estimate {
+            write!(f, ",root_by_estimate={}", switch(root_by_estimate))?;
         }
         Ok(())
     }
@@ -327,8 +339,7 @@ mod tests {
                 texts.push(format!("{},tuning={}", level.name(), micro_architecture.name()));
             }
         }
-        let changed =
-            "avx512,tuning=zen4,-avx512vnni,+avx512fp16,l1d_ways=12,l2_prefetch=off,double_pumped_512=off";
+        let changed = "avx512,tuning=zen4,-avx512vnni,+avx512fp16,l1d_ways=12,l2_prefetch=off,double_pumped_512=off,root_by_estimate=on";
         texts.extend([changed.to_owned(), "avx2,l1d_ways=unknown,l2_prefetch=on".to_owned()]);
         for text in texts {
             let target = Target::parse(&text).unwrap_or_else(|why| panic!("{text}: {why}"));

@@ -1,5 +1,6 @@
 //! Instructions on 8 and 16 bits, for every value of the first operand: arithmetic and logic of 16 bits (with some second operands),
-//! conversions from 8 and 16 bit integers and from halves (PTX ISA §9.7.1, §9.7.5, §9.7.7, §9.7.8.14).
+//! conversions from 8 and 16 bit integers and from halves (PTX ISA §9.7.1, §9.7.5, §9.7.7, §9.7.8.14). And reciprocal square roots, which
+//! native code may refine from an estimate (PTX ISA §9.7.3.16): two whole binades, and operands of every exponent.
 //!
 //! Expected values are those of Rust's integers, of its conversions (`as` between integers and from integers to floats rounds to
 //! nearest even), and of halves decoded here, rounded by the functions of `f64`, in which every half is exact.
@@ -243,5 +244,61 @@ fn conversions_from_halves_to_floats() {
             let (found, expected) = (of_half(found[usize::from(a)] as u16), of_half(a).map(round));
             assert_eq!(found.map(f64::to_bits), expected.map(f64::to_bits), "{rounding} of {a:#x}");
         }
+    }
+}
+
+/// Runs `rsqrt.approx` on bits `first`, `first + step`... and compares it with two IEEE operations.
+fn roots(vm: &Vm, ftz: bool, first: u32, step: u32, count: u32) {
+    let form = if ftz { "rsqrt.approx.ftz.f32" } else { "rsqrt.approx.f32" };
+    let text = format!(
+        ".version 6.4
+.target sm_70
+.address_size 64
+.visible .entry run(.param .u64 out, .param .u32 first, .param .u32 step)
+{{
+    .reg .b64 %out, %at;
+    .reg .b32 %cta, %i, %a, %b;
+    .reg .f32 %x, %y;
+    ld.param.u64 %out, [out];
+    ld.param.u32 %a, [first];
+    ld.param.u32 %b, [step];
+    mov.u32 %cta, %ctaid.x;
+    mov.u32 %i, %tid.x;
+    mad.lo.u32 %i, %cta, 256, %i;
+    mad.lo.u32 %a, %i, %b, %a;
+    mov.b32 %x, %a;
+    {form} %y, %x;
+    mul.wide.u32 %at, %i, 4;
+    add.u64 %out, %out, %at;
+    st.global.f32 [%out], %y;
+    ret;
+}}"
+    );
+    let kernel = vm.load(form, &text).and_then(|m| m.kernel("run")).unwrap_or_else(|e| panic!("{form}: {e}"));
+    let out = vm.zeros::<u32>(count as usize).expect("memory");
+    let launch = Launch::new([count / 256, 1, 1], [256, 1, 1])
+        .engine(Engine::Auto)
+        .args(&kernel, &[Arg::buffer(&out), Arg::from(first), Arg::from(step)])
+        .expect("the arguments fit");
+    vm.launch(&kernel, &launch).unwrap_or_else(|e| panic!("{form}: {e}"));
+    for (i, found) in out.read().expect("the results").into_iter().enumerate() {
+        let a = f32::from_bits(first.wrapping_add(step.wrapping_mul(i as u32)));
+        let a = if ftz && a.is_subnormal() { 0f32.copysign(a) } else { a };
+        // The root of -0 is -0.
+        let expected = 1.0 / a.sqrt();
+        let expected = if expected.is_nan() { 0x7fff_ffff } else { expected.to_bits() };
+        assert_eq!(found, expected, "{form} of {a:e} ({:#010x}) gives {found:#010x}", a.to_bits());
+    }
+}
+
+// covers: ins.rsqrt.approx.f32
+#[test]
+fn reciprocal_square_roots_have_two_roundings() {
+    let vm = Vm::new().expect("a machine");
+    roots(&vm, false, 0x3f80_0000, 1, 1 << 24);
+    for ftz in [false, true] {
+        // The step is odd, so that significands vary with the exponents; and all numbers around the least that is estimated.
+        roots(&vm, ftz, 0, 4099, 1 << 20);
+        roots(&vm, ftz, 0x1880_0000 - (1 << 15), 1, 1 << 16);
     }
 }

@@ -57,7 +57,10 @@ pub(super) fn rsqrt(q: &Query<'_>) -> Option<Lowering> {
         return None;
     }
     if q.ty()? == Ty::F32 {
-        return single(q, |l, a| l.reciprocal_root(a));
+        let ftz = q.ftz()?;
+        let lowering = q.map(&[Ty::F32], Ty::F32, move |l, v| l.reciprocal_root(v[0], ftz))?;
+        let branches = q.env.target.tuning().root_by_estimate;
+        return Some(Lowering { number_srcs: 1, loose_nan: true, branches, ..lowering });
     }
     if q.has(Word::Ftz) {
         return gross(q, true);
@@ -91,6 +94,12 @@ pub(super) fn cos(q: &Query<'_>) -> Option<Lowering> {
     circular(q, 1)
 }
 
+/// Bits of 2^-78: for smaller operands the remainders of [`Lower::refined_root`] may be subnormal, and so not exact or flushed.
+const LEAST_ESTIMATED: u32 = 0x1880_0000;
+/// Bits of infinity.
+const INFINITY: u32 = 0x7f80_0000;
+/// The least number above 2.
+const ABOVE_TWO: f32 = 2.000_000_2;
 /// 1.5 * 2^23: adding it rounds to an integer, which is then in the low bits.
 const SHIFT: u64 = 0x4b40_0000;
 /// Coefficients of 2^f, of the logarithm, of sine and cosine, and constants of their range reductions: as in
@@ -139,10 +148,50 @@ impl Lower<'_, '_> {
         rest.iter().rev().fold(k(last), |sum, next| self.fused(&[sum, x, k(next)]))
     }
 
-    fn reciprocal_root(&self, a: Value) -> Value {
-        // The root of a zero keeps its sign, and the root of a negative number is a NaN.
-        let root = self.b.intrinsic("llvm.sqrt", &[a.ty()], &[a]);
-        self.b.fdiv(self.one(a), root)
+    /// 1 / sqrt(a) with two roundings. The result is never subnormal.
+    fn reciprocal_root(&self, a: Value, ftz: Ftz) -> Value {
+        let exact = |l: &Self| {
+            let a = if ftz == Ftz::None { a } else { l.flushed(a) };
+            // The root of a zero keeps its sign, and the root of a negative number is a NaN.
+            let root = l.b.intrinsic("llvm.sqrt", &[a.ty()], &[a]);
+            l.b.fdiv(l.one(a), root)
+        };
+        let estimate = match self.lanes {
+            4 => "llvm.x86.avx512.rsqrt14.ps.128",
+            8 => "llvm.x86.avx512.rsqrt14.ps.256",
+            16 => "llvm.x86.avx512.rsqrt14.ps.512",
+            _ => return exact(self),
+        };
+        if !self.env.target.tuning().root_by_estimate {
+            return exact(self);
+        }
+        let b = self.b;
+        let int = self.int(32);
+        let all = b.const_int(b.int(self.lanes.max(8)), u64::MAX >> (64 - self.lanes.max(8)));
+        let estimate = b.intrinsic(estimate, &[], &[a, b.zero(a.ty()), all]);
+        let result = self.refined_root(a, estimate);
+        let offset = b.sub(b.bitcast(a, int), b.const_int(int, u64::from(LEAST_ESTIMATED)));
+        let outside = b.icmp(IntPred::Uge, offset, b.const_int(int, u64::from(INFINITY - LEAST_ESTIMATED)));
+        self.rarely(outside, &[result], |l| vec![exact(l)])[0]
+    }
+
+    /// The bits of 1 / sqrt(a) with two roundings, for a from 2^-78 on and below infinity, from an estimate with a relative error of at
+    /// most 2^-14, whatever its bits are.
+    ///
+    /// The steps are Markstein's: the root and half of its reciprocal are refined together, the remainder `a - g * g`, which is exact,
+    /// corrects the root to its correctly rounded value, and two more steps do the same for the reciprocal. Such a step is wrong by one
+    /// unit for a root whose bits are all ones unless it begins above the result; therefore the factor slightly above 2. `cargo xtask
+    /// prove` compares the algorithm with the definition for all significands and estimates across that range.
+    fn refined_root(&self, a: Value, estimate: Value) -> Value {
+        let b = self.b;
+        let k = |value: f32| self.constant(a, u64::from(value.to_bits()));
+        let (g, h) = (b.fmul(a, estimate), b.fmul(estimate, k(0.5)));
+        let r = self.fused(&[b.fneg(h), g, k(0.5)]);
+        let (g, h) = (self.fused(&[g, r, g]), self.fused(&[h, r, h]));
+        let remainder = self.fused(&[b.fneg(g), g, a]);
+        let minus_root = b.fneg(self.fused(&[remainder, h, g]));
+        let step = |y: Value| self.fused(&[y, self.fused(&[minus_root, y, k(1.0)]), y]);
+        step(step(b.fmul(h, k(ABOVE_TWO))))
     }
 
     fn power_of_two(&self, a: Value) -> Value {
