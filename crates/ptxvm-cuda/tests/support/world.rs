@@ -471,7 +471,12 @@ impl World {
                 must(&[&no_addresses[..], &[nowhere, closed, read_only, wild, freed]].concat())
             }
             Kind::In(_) | Kind::Text(_) | Kind::Image | Kind::Host | Kind::Code => {
-                must(&[&no_addresses[..], &[nowhere, closed, wild, freed]].concat())
+                let mut all = must(&[&no_addresses[..], &[nowhere, closed, wild, freed]].concat());
+                if *kind == Kind::Host {
+                    // Some functions write there, others read.
+                    all.push((read_only, false));
+                }
+                all
             }
             Kind::Device | Kind::Managed | Kind::Pinned | Kind::Registered => {
                 let mut all = must(&[1, 0x1000, freed, freed + 64, wild, nowhere, usize::MAX - 63, 1 << 47]);
