@@ -3,6 +3,8 @@
 //! `crates/ptx/tests/findings.rs` tests the same properties for every past finding. An input is read as
 //! UTF-8, with replacement characters for invalid bytes, because the library takes text.
 
+#[path = "../../crates/ptxvm-cuda/tests/support/calls.rs"]
+mod calls;
 #[path = "../../crates/ptxvm-cuda/tests/support/containers.rs"]
 mod containers;
 #[path = "../../crates/ptxvm-cuda/tests/support/counted.rs"]
@@ -65,9 +67,15 @@ pub fn containers(data: &[u8]) {
     containers::loads(api, data);
 }
 
-/// Calls the driver API.
+/// Calls the driver API. `PTXVM_PRINT_CALLS` makes it print each call before it is made.
 pub fn driver(data: &[u8]) {
-    sequence::runs(support::api(), data);
+    static PRINTS: OnceLock<bool> = OnceLock::new();
+    let prints = *PRINTS.get_or_init(|| std::env::var_os("PTXVM_PRINT_CALLS").is_some());
+    sequence::runs(support::api(), data, |step| {
+        if prints {
+            eprintln!("{step}");
+        }
+    });
 }
 
 /// Reads `.npy` files, launch files and arguments.

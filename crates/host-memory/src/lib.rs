@@ -1,8 +1,8 @@
 //! Checked access to the process's own memory, for C interfaces whose callers may pass wrong pointers.
 //!
 //! A pointer from C is treated as a number. [`could_be`] rejects numbers that are no address of any program.
-//! [`read`] and [`write()`] let the system copy, which checks each page first; [`is_mapped`] and
-//! [`overwrite`] are cheaper checks. Where a filter of system calls forbids these, they return [`Refused`],
+//! [`read`] and [`write()`] let the system copy, which checks each page first. [`permits`] checks each page
+//! of a range that is accessed next; [`is_mapped`] and [`overwrite`] are cheaper checks. Where a filter of system calls forbids these, they return [`Refused`],
 //! and the caller decides whether to trust the pointer. [`get`], [`get_all`] and [`put`] combine them to copy
 //! typed values. [`is_forked`] tells whether the process is a forked child, and [`log`] writes what `PTXVM_LOG`
 //! asks for.
@@ -38,6 +38,15 @@ const FEW: usize = 4;
 const PART: usize = 16 * PAGE;
 /// Bytes above the stack pointer that are taken to be variables of calling functions, and so to be mapped.
 const FRAMES: usize = 64 << 10;
+
+/// What is done with memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Its bytes are read.
+    Read,
+    /// Its bytes are replaced.
+    Write,
+}
 
 /// The system does not let this process copy its memory by address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,18 +147,45 @@ pub fn overwrite(address: usize, bytes: usize) -> Result<bool, Refused> {
     Ok(system::overwrite(address)? && (bytes == 4 || system::overwrite(address + bytes - 4)?))
 }
 
-/// Whether all of a range may be read and written, by `/proc/self/maps`; without that list, the same as
-/// [`is_mapped`].
-pub fn is_writable(address: usize, bytes: usize) -> bool {
-    could_be(address, bytes)
-        && match std::fs::read_to_string("/proc/self/maps") {
-            Ok(list) => covers(&list, address..address.saturating_add(bytes)),
-            Err(_) => is_mapped(address, bytes),
-        }
+/// Whether each page of a range permits an access. Nothing in memory changes, but pages that were never used
+/// are mapped, as the access would do it; the caller therefore asks only for what it accesses next.
+pub fn permits(address: usize, bytes: usize, access: Access) -> bool {
+    if bytes == 0 {
+        return true;
+    }
+    if !could_be(address, bytes) {
+        return false;
+    }
+    let (first, last) = (address / PAGE, (address + bytes - 1) / PAGE);
+    let pages = last - first + 1;
+    if access == Access::Read && pages <= FEW {
+        return is_mapped(address, bytes);
+    }
+    system::permits(first * PAGE, pages * PAGE, access)
+        .unwrap_or_else(|Refused| is_listed(address, bytes, access))
 }
 
-/// Whether the lines of `/proc/self/maps` cover a range with memory that may be read and written.
-fn covers(list: &str, range: Range<usize>) -> bool {
+/// Whether all of a range may be written, by `/proc/self/maps`: for memory that is not accessed soon. Without
+/// that list, the same as [`is_mapped`].
+pub fn is_writable(address: usize, bytes: usize) -> bool {
+    could_be(address, bytes) && is_listed(address, bytes, Access::Write)
+}
+
+/// Whether all of a range permits an access by `/proc/self/maps`; without that list, the same as
+/// [`is_mapped`].
+fn is_listed(address: usize, bytes: usize, access: Access) -> bool {
+    match std::fs::read_to_string("/proc/self/maps") {
+        Ok(list) => covers(&list, address..address + bytes, access),
+        Err(_) => is_mapped(address, bytes),
+    }
+}
+
+/// Whether the lines of `/proc/self/maps` cover a range with memory that permits an access.
+fn covers(list: &str, range: Range<usize>, access: Access) -> bool {
+    let right = match access {
+        Access::Read => 'r',
+        Access::Write => 'w',
+    };
     let mut at = range.start;
     for line in list.lines() {
         let mut words = line.split(' ');
@@ -157,7 +193,7 @@ fn covers(list: &str, range: Range<usize>) -> bool {
         let Some((start, end)) = addresses.split_once('-') else { continue };
         let number = |text: &str| usize::from_str_radix(text, 16);
         let (Ok(start), Ok(end)) = (number(start), number(end)) else { continue };
-        if (start..end).contains(&at) && rights.starts_with("rw") {
+        if (start..end).contains(&at) && rights.contains(right) {
             at = end;
         }
         if at >= range.end {
@@ -234,15 +270,24 @@ mod tests {
         assert_eq!(read(0x5_0000, &mut copy), Ok(0));
         assert_eq!(write(0x5_0000, &copy), Ok(0));
         assert_eq!(write(address(&CONSTANT), &copy[..8]), Ok(0));
-        assert!(is_mapped(address(&CONSTANT), 8) && !is_writable(address(&CONSTANT), 8));
+        assert!(is_mapped(address(&CONSTANT), 8) && permits(address(&CONSTANT), 8, Access::Read));
+        assert!(!permits(address(&CONSTANT), 8, Access::Write));
         let mut words = Box::new([7u32; 10]);
         let place = (&raw mut *words).expose_provenance();
         assert_eq!(overwrite(place, 40), Ok(true));
         assert_eq!(words[1..9], [7; 8]);
         assert_eq!((overwrite(0x5_0000, 4), overwrite(address(&CONSTANT), 8)), (Ok(false), Ok(false)));
         assert!(is_writable(address(&*value), 100) && !is_writable(address(&*value), 1 << 45));
+        assert!(!is_writable(address(&CONSTANT), 8));
         let large = vec![1u8; 1 << 20];
-        assert!(is_mapped(large.as_ptr().addr(), 1 << 20) && !is_mapped(large.as_ptr().addr(), 1 << 45));
+        let at = large.as_ptr().expose_provenance();
+        assert!(is_mapped(at, 1 << 20) && !is_mapped(at, 1 << 45));
+        for access in [Access::Read, Access::Write] {
+            assert!(permits(address(&*value), 100, access) && permits(at, 1 << 20, access));
+            assert!(!permits(at, 1 << 45, access) && !permits(0x5_0000, 1, access));
+            assert!(!permits(0, 8, access) && permits(0, 0, access));
+        }
+        assert!(large.iter().all(|byte| *byte == 1));
     }
 
     #[test]
@@ -266,10 +311,51 @@ mod tests {
         assert_eq!((text(0, 10), text(usize::MAX - 3, 10)), (Ok(None), Ok(None)));
     }
 
+    /// Pages that can be read and written, one that cannot be accessed, and one that can only be read.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn each_page_of_a_range_counts() {
+        use std::ffi::{c_int, c_void};
+        // SAFETY: the declarations have the signatures that POSIX gives these functions of the C library.
+        unsafe extern "C" {
+            fn mmap(
+                at: *mut c_void,
+                bytes: usize,
+                rights: c_int,
+                flags: c_int,
+                file: c_int,
+                offset: i64,
+            ) -> *mut c_void;
+            fn mprotect(at: *mut c_void, bytes: usize, rights: c_int) -> c_int;
+        }
+        const PAGES: usize = 20;
+        // SAFETY: a new mapping replaces none.
+        // Flags of Linux: private and anonymous.
+        let start = unsafe { mmap(std::ptr::null_mut(), PAGES * PAGE, 3, 0x22, -1, 0) };
+        for (page, rights) in [(8, 0), (15, 1)] {
+            // SAFETY: the page is one of the mapping's.
+            let closed = unsafe { mprotect(start.wrapping_byte_add(page * PAGE), PAGE, rights) };
+            assert_eq!(closed, 0, "a page keeps its rights");
+        }
+        let at = |page: usize| start.expose_provenance() + page * PAGE;
+        for access in [Access::Read, Access::Write] {
+            assert!(permits(at(0), 8 * PAGE, access) && permits(at(9), 6 * PAGE, access));
+            assert!(!permits(at(0), 8 * PAGE + 1, access) && !permits(at(0), PAGES * PAGE, access));
+            assert!(!permits(at(8), 1, access) && !permits(at(9) - 1, 2, access));
+            assert!(is_listed(at(0), 8 * PAGE, access) && !is_listed(at(0), 8 * PAGE + 1, access));
+        }
+        assert!(permits(at(9), 11 * PAGE, Access::Read) && is_listed(at(9), 11 * PAGE, Access::Read));
+        assert!(!permits(at(9), 11 * PAGE, Access::Write) && !is_listed(at(9), 11 * PAGE, Access::Write));
+        assert!(!permits(at(15), 1, Access::Write) && permits(at(16), 4 * PAGE, Access::Write));
+    }
+
     #[test]
     fn ranges_of_the_list_add_up() {
         let list = "1000-2000 rw-p 0 0\n2000-3000 rw-p 0 0\n3000-4000 r--p 0 0\n5000-6000 rw-p 0 0\n";
-        assert!(covers(list, 0x1800..0x3000) && covers(list, 0x5000..0x6000));
-        assert!(!covers(list, 0x1800..0x3001) && !covers(list, 0x4800..0x5800));
+        for access in [Access::Read, Access::Write] {
+            assert!(covers(list, 0x1800..0x3000, access) && covers(list, 0x5000..0x6000, access));
+            assert!(!covers(list, 0x1800..0x4001, access) && !covers(list, 0x4800..0x5800, access));
+        }
+        assert!(covers(list, 0x1800..0x4000, Access::Read) && !covers(list, 0x1800..0x3001, Access::Write));
     }
 }

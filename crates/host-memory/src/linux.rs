@@ -2,7 +2,7 @@
 //!
 //! Invariant: this code itself never accesses a given address.
 
-use crate::Refused;
+use crate::{Access, Refused};
 use std::ffi::{c_int, c_long, c_ulong, c_void};
 
 /// `struct iovec`
@@ -27,6 +27,10 @@ const CALLS: Option<(c_long, c_long)> = Some((135, 168));
 const CALLS: Option<(c_long, c_long)> = None;
 /// `EINVAL`
 const INVALID: i32 = 22;
+/// `EINTR`
+const INTERRUPTED: i32 = 4;
+/// `MADV_POPULATE_READ`, `MADV_POPULATE_WRITE`: since Linux 5.14.
+const POPULATE: [c_int; 2] = [22, 23];
 
 // SAFETY: the declarations have the signatures of these functions of the C library on Linux.
 unsafe extern "C" {
@@ -47,6 +51,7 @@ unsafe extern "C" {
         flags: c_ulong,
     ) -> isize;
     fn msync(start: *mut c_void, bytes: usize, flags: c_int) -> c_int;
+    fn madvise(start: *mut c_void, bytes: usize, advice: c_int) -> c_int;
     fn syscall(number: c_long, ...) -> c_long;
 }
 
@@ -113,6 +118,32 @@ pub(crate) fn overwrite(address: usize) -> Result<bool, Refused> {
         0 => Ok(true),
         _ if std::io::Error::last_os_error().raw_os_error() == Some(FAULT) => Ok(false),
         _ => Err(Refused),
+    }
+}
+
+/// Whether all of a range of whole pages can be accessed. The system maps pages that were never used, as the
+/// access would make it do. Nothing in memory changes.
+///
+/// # Errors
+/// [`Refused`] also where memory does not permit the access: the system has one error for this and for
+/// advice that it does not know.
+pub(crate) fn permits(start: usize, bytes: usize, access: Access) -> Result<bool, Refused> {
+    let advice = match access {
+        Access::Read => POPULATE[0],
+        Access::Write => POPULATE[1],
+    };
+    let start: *mut c_void = std::ptr::with_exposed_provenance_mut(start);
+    loop {
+        // SAFETY: with this advice the system does what an access to each page would make it do, and reports
+        // a page that cannot be accessed.
+        if unsafe { madvise(start, bytes, advice) } == 0 {
+            return Ok(true);
+        }
+        match std::io::Error::last_os_error().raw_os_error() {
+            Some(INTERRUPTED) => {}
+            Some(FAULT | NO_MEMORY) => return Ok(false),
+            _ => return Err(Refused),
+        }
     }
 }
 

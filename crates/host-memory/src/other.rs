@@ -2,7 +2,7 @@
 //!
 //! Invariant: nothing is accessed.
 
-use crate::Refused;
+use crate::{Access, Refused};
 
 /// # Safety
 /// None: nothing is accessed.
@@ -21,6 +21,10 @@ pub(crate) fn readable(_page: usize) -> Result<bool, Refused> {
 }
 
 pub(crate) fn overwrite(_address: usize) -> Result<bool, Refused> {
+    Err(Refused)
+}
+
+pub(crate) fn permits(_start: usize, _bytes: usize, _access: Access) -> Result<bool, Refused> {
     Err(Refused)
 }
 

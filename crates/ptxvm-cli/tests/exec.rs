@@ -112,6 +112,7 @@ fn libraries_stand_under_the_names_that_programs_ask_for() {
         ("libcuda.so.1", &driver),
         ("libcudart.so", &runtime),
         // These are files.
+        ("libcudart.so.11.0", &none),
         ("libcudart.so.12", &none),
         ("libcudart.so.13", &none),
         ("libgpuocelot.so", &driver),
@@ -158,7 +159,7 @@ fn the_runtime_has_the_versions_that_programs_want() {
         println!("skipped: there is no C compiler (cc: {error})");
         return;
     }
-    for name in ["libcudart.so.12", "libcudart.so.13"] {
+    for name in ["libcudart.so.11.0", "libcudart.so.12", "libcudart.so.13"] {
         write("versions", &format!("{name} {{ global: *; }};"));
         let soname = format!("-Wl,-soname,{name}");
         let theirs =

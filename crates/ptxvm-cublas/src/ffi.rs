@@ -12,7 +12,7 @@
 use crate::driver;
 use crate::log;
 use crate::status::{Answer, Status, valid};
-use host_memory::{could_be, is_in_callers, is_mapped};
+use host_memory::{Access, could_be, is_in_callers, permits};
 use std::ffi::{CStr, c_char};
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 
@@ -40,12 +40,12 @@ impl Pointer {
     /// Copies bytes from where it points.
     ///
     /// # Errors
-    /// `CUBLAS_STATUS_INVALID_VALUE` if the memory is not mapped.
+    /// `CUBLAS_STATUS_INVALID_VALUE` if the memory cannot be read.
     pub(crate) fn read(self, into: &mut [u8]) -> Answer {
         valid(could_be(self.0, into.len()))?;
-        valid(is_in_callers(self.0, into.len()) || is_mapped(self.0, into.len()))?;
+        valid(is_in_callers(self.0, into.len()) || permits(self.0, into.len(), Access::Read))?;
         let from: *const u8 = std::ptr::with_exposed_provenance(self.0);
-        // SAFETY: the memory is mapped, and the caller of the function promises that it stays mapped for the
+        // SAFETY: the memory is readable, and the caller of the function promises that it stays so for the
         // call. `into` is exclusively borrowed.
         unsafe { std::ptr::copy(from, into.as_mut_ptr(), into.len()) };
         Ok(())

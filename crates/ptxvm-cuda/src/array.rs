@@ -12,6 +12,7 @@ use crate::handles::Handle;
 use crate::memory::Side;
 use crate::status::{Answer, Status};
 use crate::stream::{When, queue};
+use host_memory::Access;
 use ptxvm::{Array, ChannelOrder, ChannelType, Format, Geom, Shape};
 use std::ffi::{c_int, c_uint};
 use std::sync::Arc;
@@ -186,13 +187,14 @@ enum End {
 }
 
 impl End {
-    /// Fails unless the side has `bytes` bytes.
+    /// Fails unless the side has `bytes` bytes that permit the access.
     ///
     /// # Errors
     /// `CUDA_ERROR_INVALID_VALUE`.
-    fn check(&self, bytes: usize) -> Answer {
+    fn check(&self, driver: &Driver, bytes: usize, access: Access) -> Answer {
         match self {
-            End::Memory(side) => side.check(),
+            End::Memory(side) if access == Access::Write => side.writable(driver, bytes)?.check(access),
+            End::Memory(side) => side.check(access),
             End::Array(array, offset) => {
                 let last = offset.checked_add(bytes - 1).ok_or(Status::InvalidValue)?;
                 array.piece(last, 1).map(|_| ())
@@ -233,11 +235,13 @@ fn copy(
     if bytes == 0 {
         return Ok(());
     }
-    to.check(bytes)?;
-    from.check(bytes)?;
+    let check = move |to: &End, from: &End| {
+        to.check(driver, bytes, Access::Write)?;
+        from.check(driver, bytes, Access::Read)
+    };
+    check(&to, &from)?;
     queue.perform(when, move || {
-        to.check(bytes)?;
-        from.check(bytes)?;
+        check(&to, &from)?;
         let mut at = 0;
         while at < bytes {
             let (into, room) = to.piece(at, bytes - at)?;

@@ -12,6 +12,7 @@ use crate::handles::Handle;
 use crate::memory::Side;
 use crate::status::{Answer, Status};
 use crate::stream::{When, queue};
+use host_memory::Access;
 use ptxvm::Error;
 use std::ffi::{c_int, c_uchar, c_uint, c_ushort};
 
@@ -22,10 +23,10 @@ const CHUNK: usize = 256 << 10;
 ///
 /// # Errors
 /// `CUDA_ERROR_ILLEGAL_ADDRESS` if device memory was freed after the call was checked,
-/// `CUDA_ERROR_INVALID_VALUE` if host memory is not mapped.
+/// `CUDA_ERROR_INVALID_VALUE` if host memory is not mapped or does not permit the copy.
 pub(crate) fn move_bytes(driver: &Driver, to: Side, from: Side, bytes: usize) -> Answer {
-    to.check()?;
-    from.check()?;
+    to.check(Access::Write)?;
+    from.check(Access::Read)?;
     move_checked(driver, to, from, bytes)
 }
 
@@ -107,7 +108,7 @@ pub(crate) fn copy(
         return queue.perform(When::InTurn, move || match to {
             Side::Device(to) => driver.vm.write(to, &bytes).map_err(|_| Status::IllegalAddress),
             Side::Host(to) => {
-                to.check()?;
+                to.check(Access::Write)?;
                 to.write(|to| to.copy_from_slice(&bytes));
                 Ok(())
             }

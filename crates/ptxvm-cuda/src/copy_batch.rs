@@ -15,6 +15,7 @@ use crate::memory::{Side, check_managed};
 use crate::pool::Location;
 use crate::status::{Answer, Status};
 use crate::stream::{When, is_legacy, queue};
+use host_memory::Access;
 use std::ffi::{c_int, c_uint};
 
 /// `CUmemcpyAttributes`
@@ -107,8 +108,8 @@ fn check(driver: &Driver, to: u64, from: u64, bytes: usize) -> Answer {
     if bytes == 0 {
         return Err(Status::InvalidValue);
     }
-    Side::unified(driver, from, bytes)?;
-    Side::unified(driver, to, bytes)?.writable(driver, bytes).map(|_| ())
+    Side::unified(driver, from, bytes)?.check(Access::Read)?;
+    Side::unified(driver, to, bytes)?.writable(driver, bytes)?.check(Access::Write)
 }
 
 /// Checks the ranges of a batch of hints.

@@ -13,6 +13,7 @@ use crate::handles::Handle;
 use crate::memory::Side;
 use crate::status::{Answer, Status};
 use crate::stream::{When, queue};
+use host_memory::Access;
 use std::ffi::c_int;
 use std::sync::Arc;
 
@@ -21,6 +22,8 @@ pub(crate) const HOST: c_int = 1;
 pub(crate) const DEVICE: c_int = 2;
 const ARRAY: c_int = 3;
 pub(crate) const UNIFIED: c_int = 4;
+/// The granularity of access rights: the smallest page size of the supported hosts.
+const PAGE: usize = 4096;
 
 /// One side of `CUDA_MEMCPY2D`.
 #[derive(Clone, Copy)]
@@ -159,12 +162,15 @@ impl Rows {
         matches!(self, Rows::Memory { pitch, .. } if *pitch == width)
     }
 
-    /// Fails if host memory is not mapped.
-    fn check(&self) -> Answer {
-        match self {
-            Rows::Memory { all, .. } => all.check(),
-            Rows::Array { .. } => Ok(()),
+    /// Fails if host memory does not permit the access. Memory between the rows is not examined where it may
+    /// be whole pages.
+    fn check(&self, [width, height, depth]: [usize; 3], access: Access) -> Answer {
+        let Rows::Memory { all: all @ Side::Host(_), pitch, slice, .. } = self else { return Ok(()) };
+        let is_close = |distance: usize, bytes: usize| distance.saturating_sub(bytes) < PAGE;
+        if is_close(*pitch, width) && (depth == 1 || is_close(*slice, pitch * height)) {
+            return all.check(access);
         }
+        (0..depth).try_for_each(|z| (0..height).try_for_each(|y| self.row(y, z, width)?.check(access)))
     }
 
     /// Bytes of a row.
@@ -219,8 +225,8 @@ impl Prepared {
     /// # Errors
     /// The errors of [`crate::copy::move_bytes`].
     pub(crate) fn run(&self, driver: &Driver) -> Answer {
-        self.to.check()?;
-        self.from.check()?;
+        self.to.check(self.extent, Access::Write)?;
+        self.from.check(self.extent, Access::Read)?;
         let [mut width, mut height, depth] = self.extent;
         if self.to.is_dense(width) && self.from.is_dense(width) {
             (width, height) = (width * height, 1);

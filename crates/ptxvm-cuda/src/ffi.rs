@@ -13,7 +13,7 @@
 
 use crate::handles::Handle;
 use crate::status::{Answer, Status};
-use host_memory::{is_in_callers, is_mapped};
+use host_memory::{Access, is_in_callers, is_mapped};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::os::fd::{AsFd, BorrowedFd, IntoRawFd, OwnedFd};
 
@@ -296,13 +296,13 @@ impl HostBytes {
         Ok(Self { start, bytes })
     }
 
-    /// Fails unless all of it is mapped. It must be called before the bytes are lent.
+    /// Fails unless each page of it permits the access. It must be called before the bytes are lent.
     ///
     /// # Errors
     /// `CUDA_ERROR_INVALID_VALUE`.
-    pub(crate) fn check(&self) -> Answer {
+    pub(crate) fn check(&self, access: Access) -> Answer {
         let address = self.start.0.addr();
-        let there = is_in_callers(address, self.bytes) || is_mapped(address, self.bytes);
+        let there = is_in_callers(address, self.bytes) || host_memory::permits(address, self.bytes, access);
         if there { Ok(()) } else { Err(Status::InvalidValue) }
     }
 
@@ -315,7 +315,10 @@ impl HostBytes {
         while copy.len() < self.bytes {
             let part =
                 Self { start: self.start.offset(copy.len()), bytes: (self.bytes - copy.len()).min(PART) };
-            part.check()?;
+            if !is_in_callers(part.start.0.addr(), part.bytes) && !is_mapped(part.start.0.addr(), part.bytes)
+            {
+                return Err(Status::InvalidValue);
+            }
             copy.try_reserve(part.bytes).map_err(|_| Status::OutOfMemory)?;
             let start = copy.len();
             copy.resize(start + part.bytes, 0);
@@ -344,8 +347,8 @@ impl HostBytes {
     pub(crate) fn copy(&self, from: &HostBytes) {
         let bytes = self.bytes.min(from.bytes);
         if bytes > 0 {
-            // SAFETY: both were mapped when they were checked, and the caller of the copy keeps them valid
-            // until it is complete.
+            // SAFETY: both permitted the copy when they were checked, and the caller keeps them valid until it
+            // is complete.
             unsafe { std::ptr::copy(from.start.0.cast_const().cast::<u8>(), self.start.0.cast(), bytes) };
         }
     }
@@ -355,7 +358,7 @@ impl HostBytes {
         if self.bytes == 0 {
             return with(&[]);
         }
-        // SAFETY: the bytes were mapped when they were checked, and the caller of the copy keeps them valid
+        // SAFETY: the bytes were readable when they were checked, and the caller of the copy keeps them valid
         // and unchanged until it is complete.
         with(unsafe { std::slice::from_raw_parts(self.start.0.cast_const().cast(), self.bytes) })
     }
@@ -365,7 +368,7 @@ impl HostBytes {
         if self.bytes == 0 {
             return with(&mut []);
         }
-        // SAFETY: the bytes were mapped when they were checked, and the caller of the copy does not use them
+        // SAFETY: the bytes were writable when they were checked, and the caller of the copy does not use them
         // until it is complete.
         with(unsafe { std::slice::from_raw_parts_mut(self.start.0.cast(), self.bytes) })
     }

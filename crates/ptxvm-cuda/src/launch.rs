@@ -15,6 +15,7 @@ use crate::log;
 use crate::occupancy;
 use crate::status::{Answer, Status};
 use crate::stream::{When, queue};
+use host_memory::Access;
 use ptxvm::{Engine, ErrorKind, FaultKind, Launch, Trap};
 use std::ffi::{c_int, c_uint};
 use std::io::Write as _;
@@ -100,7 +101,7 @@ pub(crate) fn parameters(
     match (start, bytes) {
         (Some(start), Some(bytes)) if bytes >= used_bytes(slots) => {
             let take = bytes.min(buffer.len());
-            HostBytes::new(start, take)?.check()?;
+            HostBytes::new(start, take)?.check(Access::Read)?;
             start.values::<u8>().read_into(&mut buffer[..take])?;
             Ok(buffer)
         }
@@ -119,7 +120,7 @@ pub(crate) fn checked_parameters(
     let slots = function.kernel.params();
     if !params.is_null() {
         for (value, slot) in params.all(slots.len())?.into_iter().zip(slots) {
-            HostBytes::new(value, slot.bytes)?.check()?;
+            HostBytes::new(value, slot.bytes)?.check(Access::Read)?;
         }
     }
     parameters(function, params, extra)

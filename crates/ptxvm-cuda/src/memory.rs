@@ -590,7 +590,7 @@ impl Side {
         if !driver.range.contains(&address) {
             // Host memory that kernels can access may be unmapped: registered memory may be gone, and other
             // memory was never checked.
-            HostBytes::new(Pointer::from_address(address), bytes)?.check()?;
+            HostBytes::new(Pointer::from_address(address), bytes)?.check(host_memory::Access::Read)?;
         }
         Ok(Side::Device(address))
     }
@@ -620,28 +620,32 @@ impl Side {
         Self::host(driver, Pointer::from_address(address), bytes)
     }
 
-    /// Fails if host memory is not mapped.
+    /// Fails if host memory does not permit the access.
     ///
     /// # Errors
     /// `CUDA_ERROR_INVALID_VALUE`.
-    pub(crate) fn check(&self) -> Answer {
+    pub(crate) fn check(&self, access: host_memory::Access) -> Answer {
         match self {
             Side::Device(_) => Ok(()),
-            Side::Host(host) => host.check(),
+            Side::Host(host) => host.check(access),
         }
     }
 
-    /// The same side, after a check that it can be written.
+    /// The same side, after a check that device memory can be written. Host memory is checked by
+    /// [`Side::check`] when it is accessed.
     ///
     /// # Errors
     /// `CUDA_ERROR_INVALID_VALUE` if no device may write all of it.
     pub(crate) fn writable(self, driver: &Driver, bytes: usize) -> Result<Self, Status> {
-        match self {
-            Side::Device(address) if !driver.vm.permits(address, bytes as u64, Access::ReadWrite) => {
-                Err(Status::InvalidValue)
-            }
-            Side::Device(_) | Side::Host(_) => Ok(self),
+        let Side::Device(address) = self else { return Ok(self) };
+        if !driver.vm.permits(address, bytes as u64, Access::ReadWrite) {
+            return Err(Status::InvalidValue);
         }
+        if !driver.range.contains(&address) {
+            let host = HostBytes::new(Pointer::from_address(address), bytes)?;
+            host.check(host_memory::Access::Write)?;
+        }
+        Ok(self)
     }
 
     /// The side plus `offset`.

@@ -8,7 +8,7 @@ use crate::device::context;
 use crate::entry::runtime;
 use crate::error::of_driver;
 use crate::ffi::Handle;
-use crate::graph::is_13;
+use crate::version::is_13;
 
 runtime! {
     /// Copies between several addresses of any kind. In CUDA 13 the function does not return the index of a wrong

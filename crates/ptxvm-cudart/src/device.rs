@@ -229,7 +229,7 @@ runtime! {
         version.set(found)
     }
 
-    /// The runtime's version. It is the driver's, because this library supports all versions from 12.
+    /// The runtime's version. It is the driver's, because this library supports all versions from 11.
     fn cudaRuntimeGetVersion(version: Out<c_int>) {
         let mut found = 12090;
         if let Ok(driver) = driver() {
@@ -238,46 +238,9 @@ runtime! {
         version.set(found)
     }
 
-    /// A function of the driver, by name.
-    fn cudaGetDriverEntryPoint | cudaGetDriverEntryPoint_ptsz as default (
-        symbol: crate::ffi::Text, function: Handle, flags: u64, result: Handle,
-    ) {
-        let mut version = 12090;
-        let driver = driver()?;
-        of_driver((driver.cuDriverGetVersion)(&mut version))?;
-        entry_point(default, symbol, function, version as c_uint, flags, result)
-    }
-
-    /// A function of the driver, by name and version.
-    fn cudaGetDriverEntryPointByVersion | cudaGetDriverEntryPointByVersion_ptsz as default (
-        symbol: crate::ffi::Text, function: Handle, version: c_uint, flags: u64, result: Handle,
-    ) {
-        entry_point(default, symbol, function, version, flags, result)
-    }
-
     /// Starts a profiler's recording.
     fn cudaProfilerStart() => cuProfilerStart;
 
     /// Stops a profiler's recording.
     fn cudaProfilerStop() => cuProfilerStop;
-}
-
-fn entry_point(
-    default: crate::entry::DefaultStream,
-    symbol: crate::ffi::Text,
-    function: Handle,
-    version: c_uint,
-    flags: u64,
-    result: Handle,
-) -> Result<(), Status> {
-    let name = symbol.get()?;
-    // 0 means the caller's default stream, 1 the legacy stream, 2 the thread's stream.
-    let flags = match (flags, default) {
-        (0, crate::entry::DefaultStream::PerThread) => 2,
-        (flags, _) => flags,
-    };
-    let driver = driver()?;
-    let found = (driver.cuGetProcAddress_v2)(name.as_ptr(), function, version as c_int, flags, result);
-    // A missing function is reported in `result`, if the caller passed it.
-    if found == Status::NOT_FOUND.0 && !result.is_null() { Ok(()) } else { of_driver(found) }
 }

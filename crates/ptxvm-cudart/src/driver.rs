@@ -223,6 +223,7 @@ driver! {
     cuGraphInstantiateWithFlags(Handle, Handle, u64);
     cuGraphExecDestroy(Handle);
     cuGraphExecGetFlags(Handle, Handle);
+    cuGraphExecUpdate(Handle, Handle, Handle, Handle);
     cuGraphExecUpdate_v2(Handle, Handle, Handle);
     cuGraphDebugDotPrint(Handle, Handle, c_uint);
     cuGraphKernelNodeCopyAttributes(Handle, Handle);

@@ -11,6 +11,8 @@
 use crate::error::{Answer, Status};
 use host_memory::could_be;
 use std::ffi::{CStr, CString, c_char};
+#[cfg(target_os = "linux")]
+use std::ffi::{c_int, c_void};
 
 /// Most bytes of a name. Chosen.
 const TEXT_MAX: usize = 1 << 20;
@@ -114,3 +116,47 @@ impl<T> In<T> {
         Self(std::ptr::with_exposed_provenance(address))
     }
 }
+
+/// The start of `struct dl_phdr_info`.
+#[cfg(target_os = "linux")]
+#[repr(C)]
+struct LoadedObject {
+    _base: usize,
+    name: *const c_char,
+    _headers: *const c_void,
+    _header_count: u16,
+    /// How many objects the process has loaded so far.
+    loaded: u64,
+}
+
+/// Calls `see` with the number of objects that the process has loaded so far, and with the path of each loaded
+/// object, until it returns false.
+#[cfg(target_os = "linux")]
+pub(crate) fn loaded_objects(mut see: impl FnMut(u64, &[u8]) -> bool) {
+    type See<'a> = &'a mut dyn FnMut(u64, &[u8]) -> bool;
+    type Visit = extern "C" fn(*const LoadedObject, usize, *mut c_void) -> c_int;
+    // SAFETY: the declaration has the signature of this function of the C library.
+    unsafe extern "C" {
+        fn dl_iterate_phdr(visit: Visit, data: *mut c_void) -> c_int;
+    }
+    extern "C" fn one(object: *const LoadedObject, _bytes: usize, data: *mut c_void) -> c_int {
+        // SAFETY: the loader passes a valid structure for the call. It has these fields since glibc 2.4.
+        let object = unsafe { &*object };
+        // SAFETY: `data` points to `see` below, which is not used otherwise during the call.
+        let see = unsafe { &mut *data.cast::<See<'_>>() };
+        let path = if object.name.is_null() {
+            &[]
+        } else {
+            // SAFETY: the loader's name of the object is null-terminated.
+            unsafe { CStr::from_ptr(object.name) }.to_bytes()
+        };
+        c_int::from(!see(object.loaded, path))
+    }
+    let mut see: See<'_> = &mut see;
+    // SAFETY: `one` has the type that the loader calls, and `see` lives for the call.
+    unsafe { dl_iterate_phdr(one, (&raw mut see).cast()) };
+}
+
+/// The names of loaded objects are unknown on this system.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn loaded_objects(_see: impl FnMut(u64, &[u8]) -> bool) {}

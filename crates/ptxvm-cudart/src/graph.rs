@@ -7,12 +7,12 @@
 
 use crate::array::{Parameters3D, driver_copy, line};
 use crate::device::context;
-use crate::driver::Driver;
 use crate::entry::{DefaultStream, runtime};
 use crate::error::{Status, of_driver};
 use crate::ffi::{Handle, In, Out};
 use crate::registry::{function, stub};
 use crate::structures::Kernel;
+use crate::version::{is_11, is_13};
 use std::ffi::{c_int, c_uint};
 
 impl Kernel {
@@ -21,14 +21,6 @@ impl Kernel {
         let params = params.get()?;
         Ok(Self { function: function(params.function)?, ..params })
     }
-}
-
-/// Whether the program is built for CUDA 13, in which some functions have other parameters. Such programs
-/// need a driver of version 13.
-pub(crate) fn is_13(driver: &Driver) -> Result<bool, Status> {
-    let mut version = 0;
-    of_driver((driver.cuDriverGetVersion)(&mut version))?;
-    Ok(version >= 13000)
 }
 
 runtime! {
@@ -128,8 +120,12 @@ runtime! {
     /// Whether a node of an executable graph is enabled.
     fn cudaGraphNodeGetEnabled(executable: Handle, node: Handle, enabled: Handle) => cuGraphNodeGetEnabled;
 
-    /// Instantiates a graph.
-    fn cudaGraphInstantiate(executable: Handle, graph: Handle, flags: u64) => cuGraphInstantiateWithFlags;
+    /// Instantiates a graph. In CUDA 11 the function has parameters for a log instead of flags.
+    fn cudaGraphInstantiate(executable: Handle, graph: Handle, third: u64) {
+        let driver = context()?;
+        let flags = if is_11() { 0 } else { third };
+        of_driver((driver.cuGraphInstantiateWithFlags)(executable, graph, flags))
+    }
 
     /// Instantiates a graph.
     fn cudaGraphInstantiateWithFlags(executable: Handle, graph: Handle, flags: u64) => cuGraphInstantiateWithFlags;
@@ -140,8 +136,16 @@ runtime! {
     /// The flags of an executable graph's instantiation.
     fn cudaGraphExecGetFlags(executable: Handle, flags: Handle) => cuGraphExecGetFlags;
 
-    /// Updates an executable graph with the parameters of another graph.
-    fn cudaGraphExecUpdate(executable: Handle, graph: Handle, result: Handle) => cuGraphExecUpdate_v2;
+    /// Updates an executable graph with the parameters of another graph. In CUDA 11 the function has separate
+    /// parameters for the node and the result.
+    fn cudaGraphExecUpdate(executable: Handle, graph: Handle, third: Handle, fourth: Handle) {
+        let driver = context()?;
+        of_driver(if is_11() {
+            (driver.cuGraphExecUpdate)(executable, graph, third, fourth)
+        } else {
+            (driver.cuGraphExecUpdate_v2)(executable, graph, third)
+        })
+    }
 
     /// Writes a graph to a file in the DOT language.
     fn cudaGraphDebugDotPrint(graph: Handle, path: Handle, flags: c_uint) => cuGraphDebugDotPrint;

@@ -9,6 +9,7 @@ use crate::error::{Answer, Status, of_driver};
 use crate::ffi::{Dim3, Handle, In, Out, Text};
 use crate::registry::{self, function};
 use crate::structures::DriverConfig;
+use crate::version::is_11;
 use std::cell::Cell;
 use std::ffi::{c_int, c_uint};
 
@@ -102,20 +103,13 @@ extern "C" fn __cudaPushCallConfiguration(grid: Dim3, block: Dim3, shared: usize
     0
 }
 
-/// `cudaFuncAttributes`, up to what is reserved.
-#[derive(Clone, Copy, Default)]
-#[repr(C)]
-struct FunctionAttributes {
-    shared: usize,
-    constant: usize,
-    local: usize,
-    /// In the order of the structure: threads, registers, PTX version, binary version, cache mode, dynamic
-    /// shared memory, carveout, and six attributes of clusters.
-    numbers: [c_int; 13],
-}
-
-/// The driver's numbers of [`FunctionAttributes::numbers`].
+/// The driver's numbers of the attributes in `cudaFuncAttributes`: of its sizes of shared, constant and local
+/// memory, and of its integers up to what is reserved. These are threads, registers, PTX version, binary
+/// version, cache mode, dynamic shared memory, carveout, and six attributes of clusters.
+const SIZES: [c_int; 3] = [1, 2, 3];
 const NUMBERS: [c_int; 13] = [0, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15, 14];
+/// The number of integers in CUDA 11: those without clusters.
+const NUMBERS_11: usize = 7;
 
 runtime! {
     /// Pops the configuration that was pushed last.
@@ -188,24 +182,24 @@ runtime! {
     }
 
     /// The resources that a kernel needs.
-    fn cudaFuncGetAttributes(attributes: Out<FunctionAttributes>, stub: Handle) {
+    fn cudaFuncGetAttributes(attributes: Out<u8>, stub: Handle) {
         let driver = context()?;
         let function = function(stub)?;
         let get = |attribute: c_int| {
             let mut value = 0;
             of_driver((driver.cuFuncGetAttribute)(&mut value, attribute, function)).map(|()| value)
         };
-        let mut found = FunctionAttributes {
-            shared: get(1)? as usize,
-            constant: get(2)? as usize,
-            local: get(3)? as usize,
-            numbers: [0; 13],
-        };
-        for (number, attribute) in found.numbers.iter_mut().zip(NUMBERS) {
-            // Older drivers do not know the attributes of clusters.
-            *number = if attribute <= 9 { get(attribute)? } else { get(attribute).unwrap_or(0) };
+        let mut found = Vec::new();
+        for attribute in SIZES {
+            found.extend((get(attribute)? as usize).to_ne_bytes());
         }
-        attributes.set(found)
+        let numbers = if is_11() { &NUMBERS[..NUMBERS_11] } else { &NUMBERS[..] };
+        for attribute in numbers {
+            // Older drivers do not know the attributes of clusters.
+            let value = if *attribute <= 9 { get(*attribute)? } else { get(*attribute).unwrap_or(0) };
+            found.extend(value.to_ne_bytes());
+        }
+        attributes.set_all(&found)
     }
 
     /// Sets an attribute of a kernel. The numbers are the driver's.

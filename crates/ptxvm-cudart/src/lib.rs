@@ -1,5 +1,5 @@
-//! A CUDA runtime library (`libcudart`) over the driver API, written from the public headers of CUDA 12 and
-//! 13.
+//! A CUDA runtime library (`libcudart`) over the driver API, written from the public headers of CUDA 11
+//! to 13.
 //!
 //! This library serves programs that are built with `-cudart shared` or `-cudart none`, libraries that load
 //! the runtime, and programs whose built-in runtime is redirected (`ptxvm-preload`). Its functions register
@@ -24,6 +24,7 @@ mod copy_batch;
 mod device;
 mod driver;
 mod entry;
+mod entry_point;
 mod error;
 mod event;
 mod ffi;
@@ -43,3 +44,4 @@ mod stream;
 mod structures;
 mod symbol;
 mod texture;
+mod version;

@@ -10,10 +10,10 @@ use crate::driver::Driver;
 use crate::entry::runtime;
 use crate::error::{Answer, Status, of_driver};
 use crate::ffi::{Handle, In, Out};
-use crate::graph::is_13;
 use crate::registry::{function, stub};
 use crate::structures::Copy3D;
 use crate::symbol::part;
+use crate::version::is_13;
 use std::ffi::{c_int, c_uint};
 
 /// `cudaGraphNodeParams` and `CUgraphNodeParams` as words: the type, a reserved word, the union.

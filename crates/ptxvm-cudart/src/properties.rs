@@ -1,6 +1,6 @@
-//! `cudaDeviceProp`: the properties of a device, in the layouts of CUDA 12 and 13.
+//! `cudaDeviceProp`: the properties of a device, in the layouts of CUDA 11, 12 and 13.
 //!
-//! Programs for CUDA 12 call `cudaGetDeviceProperties_v2`, those for CUDA 13 `cudaGetDeviceProperties`.
+//! Programs for CUDA 12 call `cudaGetDeviceProperties_v2`, those for CUDA 11 and 13 `cudaGetDeviceProperties`.
 //!
 //! Invariant: every number is an attribute of the device from the driver. An attribute that the driver does
 //! not know is 0.
@@ -9,6 +9,7 @@ use crate::driver::{Driver, driver};
 use crate::entry::runtime;
 use crate::error::{Status, of_driver};
 use crate::ffi::Out;
+use crate::version::known;
 use Field::{Bytes, Int, Name, Size, TotalMemory, Uuid};
 use std::ffi::c_int;
 
@@ -29,7 +30,10 @@ enum Field {
     Bytes(usize),
 }
 
-/// The structure of CUDA 12.
+/// The number of fields that CUDA 11 has: up to `reservedSharedMemPerBlock`.
+const FIELDS_11: usize = 104;
+
+/// The structure of CUDA 12, which begins with that of CUDA 11.
 #[rustfmt::skip]
 const CUDA_12: &[Field] = &[
     Name,
@@ -314,11 +318,12 @@ fn push_size(bytes: &mut Vec<u8>, value: u64) {
 }
 
 runtime! {
-    /// The properties of a device, for CUDA 13.
+    /// The properties of a device, for CUDA 11 and 13. The library of CUDA 12 has it for older programs.
     fn cudaGetDeviceProperties(properties: Out<u8>, device: c_int) {
         let driver = driver()?;
         crate::device::check(driver, device)?;
-        properties.set_all(&fill(driver, device, CUDA_13)?)
+        let fields = if let Some(11 | 12) = known() { &CUDA_12[..FIELDS_11] } else { CUDA_13 };
+        properties.set_all(&fill(driver, device, fields)?)
     }
 
     /// The properties of a device, for CUDA 12.
@@ -348,5 +353,7 @@ mod tests {
     #[test]
     fn structures_have_the_sizes_of_the_headers() {
         assert_eq!((bytes(CUDA_12), bytes(CUDA_13)), (1032, 1008));
+        assert_eq!(bytes(&CUDA_12[..FIELDS_11]), 728);
+        assert!(matches!(CUDA_12[FIELDS_11 - 1], Size(111)));
     }
 }

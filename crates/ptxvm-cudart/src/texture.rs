@@ -7,13 +7,15 @@
 
 use crate::array::Channels;
 use crate::device::context;
+use crate::driver::Driver;
 use crate::entry::runtime;
 use crate::error::{Answer, Status, of_driver};
 use crate::ffi::{Handle, In, Out};
 use crate::structures::{Resource, Sampling};
+use crate::version::{is_11, is_13};
 use std::ffi::{c_int, c_uint};
 
-/// `cudaResourceDesc`: its kind, and the union as words.
+/// `cudaResourceDesc` of CUDA 11 and 12: its kind, and the union as words.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct RuntimeResource {
@@ -22,10 +24,19 @@ struct RuntimeResource {
     fields: [u64; 7],
 }
 
-/// `cudaTextureDesc`
+/// `cudaResourceDesc` of CUDA 13.
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct RuntimeSampling {
+struct LargeResource {
+    first: RuntimeResource,
+    reserved: [u64; 9],
+    flags: c_uint,
+}
+
+/// `cudaTextureDesc` of CUDA 11, in which later fields have their own structure for the functions with `_v2`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct FirstSampling {
     address: [c_uint; 3],
     filter: c_uint,
     read: c_uint,
@@ -36,6 +47,13 @@ struct RuntimeSampling {
     mipmap_filter: c_uint,
     mipmap: [f32; 3],
     no_trilinear: c_int,
+}
+
+/// `cudaTextureDesc` of CUDA 12 and 13, and `cudaTextureDesc_v2` of CUDA 11.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct RuntimeSampling {
+    first: FirstSampling,
     seamless: c_int,
 }
 
@@ -67,6 +85,7 @@ fn resource(from: RuntimeResource) -> Result<Resource, Status> {
 /// Converts a texture description to the driver's form. `CU_TRSF_READ_AS_INTEGER` is 1, normalized
 /// coordinates 2, sRGB 0x10, disabled trilinear optimization 0x20, seamless cube maps 0x40.
 fn sampling(from: RuntimeSampling) -> Sampling {
+    let RuntimeSampling { first: from, seamless } = from;
     let flag = |set: bool, flag: c_uint| if set { flag } else { 0 };
     Sampling {
         address: from.address,
@@ -75,7 +94,7 @@ fn sampling(from: RuntimeSampling) -> Sampling {
             | flag(from.normalized != 0, 2)
             | flag(from.srgb != 0, 0x10)
             | flag(from.no_trilinear != 0, 0x20)
-            | flag(from.seamless != 0, 0x40),
+            | flag(seamless != 0, 0x40),
         anisotropy: from.anisotropy,
         mipmap_filter: from.mipmap_filter,
         mipmap: from.mipmap,
@@ -103,7 +122,7 @@ fn runtime_resource(from: &Resource) -> RuntimeResource {
 /// Converts a texture description of the driver to the runtime's form.
 fn runtime_sampling(from: &Sampling) -> RuntimeSampling {
     let has = |flag: c_uint| c_int::from(from.flags & flag != 0);
-    RuntimeSampling {
+    let first = FirstSampling {
         address: from.address,
         filter: from.filter,
         read: c_uint::from(from.flags & 1 == 0),
@@ -114,15 +133,18 @@ fn runtime_sampling(from: &Sampling) -> RuntimeSampling {
         mipmap_filter: from.mipmap_filter,
         mipmap: from.mipmap,
         no_trilinear: has(0x20),
-        seamless: has(0x40),
-    }
+    };
+    RuntimeSampling { first, seamless: has(0x40) }
 }
 
 runtime! {
-    /// Creates a texture object.
-    fn cudaCreateTextureObject(
-        object: Handle, from: In<RuntimeResource>, how: In<RuntimeSampling>, view: Handle,
-    ) {
+    /// Creates a texture object. In CUDA 11 the description has no field for seamless cube maps.
+    fn cudaCreateTextureObject(object: Handle, from: Handle, how: Handle, view: Handle) {
+        let how = if is_11() {
+            RuntimeSampling { first: In::at(how.0).get()?, seamless: 0 }
+        } else {
+            In::at(how.0).get()?
+        };
         create_texture(object, from, how, view)
     }
 
@@ -130,69 +152,82 @@ runtime! {
     fn cudaDestroyTextureObject(object: u64) => cuTexObjectDestroy;
 
     /// Creates a surface object.
-    fn cudaCreateSurfaceObject(object: Handle, from: In<RuntimeResource>) {
+    fn cudaCreateSurfaceObject(object: Handle, from: Handle) {
         let driver = context()?;
-        let resource = resource(from.get()?)?;
+        let resource = given_resource(driver, from)?;
         of_driver((driver.cuSurfObjectCreate)(object, &resource))
     }
 
     /// Destroys a surface object.
     fn cudaDestroySurfaceObject(object: u64) => cuSurfObjectDestroy;
 
-    /// Creates a texture object. The description is that of the first form with a field for seamless cube
-    /// maps, which the first form has, too.
-    fn cudaCreateTextureObject_v2(
-        object: Handle, from: In<RuntimeResource>, how: In<RuntimeSampling>, view: Handle,
-    ) {
-        create_texture(object, from, how, view)
+    /// Creates a texture object, with a field for seamless cube maps. Only CUDA 11 has this name.
+    fn cudaCreateTextureObject_v2(object: Handle, from: Handle, how: In<RuntimeSampling>, view: Handle) {
+        create_texture(object, from, how.get()?, view)
     }
 
     /// The resource of a texture object.
-    fn cudaGetTextureObjectResourceDesc(to: Out<RuntimeResource>, object: u64) {
+    fn cudaGetTextureObjectResourceDesc(to: Handle, object: u64) {
         let driver = context()?;
         let mut found = Resource::default();
         of_driver((driver.cuTexObjectGetResourceDesc)(&mut found, object))?;
-        to.set(runtime_resource(&found))
+        put_resource(driver, to, &found)
     }
 
-    /// The sampling parameters of a texture object.
-    fn cudaGetTextureObjectTextureDesc(to: Out<RuntimeSampling>, object: u64) {
-        get_sampling(to, object)
+    /// The sampling parameters of a texture object. In CUDA 11 the description has no field for seamless cube
+    /// maps.
+    fn cudaGetTextureObjectTextureDesc(to: Handle, object: u64) {
+        let found = sampling_of(object)?;
+        if is_11() { Out::at(to.0).set(found.first) } else { Out::at(to.0).set(found) }
     }
 
-    /// The sampling parameters of a texture object.
+    /// The sampling parameters of a texture object. Only CUDA 11 has this name.
     fn cudaGetTextureObjectTextureDesc_v2(to: Out<RuntimeSampling>, object: u64) {
-        get_sampling(to, object)
+        to.set(sampling_of(object)?)
     }
 
     /// The resource view of a texture object, which no object has.
     fn cudaGetTextureObjectResourceViewDesc(view: Handle, object: u64) => cuTexObjectGetResourceViewDesc;
 
     /// The resource of a surface object.
-    fn cudaGetSurfaceObjectResourceDesc(to: Out<RuntimeResource>, object: u64) {
+    fn cudaGetSurfaceObjectResourceDesc(to: Handle, object: u64) {
         let driver = context()?;
         let mut found = Resource::default();
         of_driver((driver.cuSurfObjectGetResourceDesc)(&mut found, object))?;
-        to.set(runtime_resource(&found))
+        put_resource(driver, to, &found)
     }
 }
 
-fn create_texture(
-    object: Handle,
-    from: In<RuntimeResource>,
-    how: In<RuntimeSampling>,
-    view: Handle,
-) -> Answer {
+/// The resource that the program passes, in the driver's form.
+fn given_resource(driver: &Driver, from: Handle) -> Result<Resource, Status> {
+    if is_13(driver)? {
+        let LargeResource { first, reserved: _, flags } = In::at(from.0).get()?;
+        return if flags == 0 { resource(first) } else { Err(Status::INVALID_VALUE) };
+    }
+    resource(In::at(from.0).get()?)
+}
+
+/// Writes a resource of the driver in the program's form.
+fn put_resource(driver: &Driver, to: Handle, found: &Resource) -> Answer {
+    let first = runtime_resource(found);
+    if is_13(driver)? {
+        Out::at(to.0).set(LargeResource { first, reserved: [0; 9], flags: 0 })
+    } else {
+        Out::at(to.0).set(first)
+    }
+}
+
+fn create_texture(object: Handle, from: Handle, how: RuntimeSampling, view: Handle) -> Answer {
     let driver = context()?;
-    let (resource, sampling) = (resource(from.get()?)?, sampling(how.get()?));
+    let (resource, sampling) = (given_resource(driver, from)?, sampling(how));
     of_driver((driver.cuTexObjectCreate)(object, &resource, &sampling, view))
 }
 
-fn get_sampling(to: Out<RuntimeSampling>, object: u64) -> Answer {
+fn sampling_of(object: u64) -> Result<RuntimeSampling, Status> {
     let driver = context()?;
     let mut found = Sampling::default();
     of_driver((driver.cuTexObjectGetTextureDesc)(&mut found, object))?;
-    to.set(runtime_sampling(&found))
+    Ok(runtime_sampling(&found))
 }
 
 #[cfg(test)]
@@ -204,6 +239,8 @@ mod tests {
         assert_eq!(size_of::<Resource>(), 144);
         assert_eq!(size_of::<Sampling>(), 104);
         assert_eq!(size_of::<RuntimeResource>(), 64);
+        assert_eq!(size_of::<LargeResource>(), 144);
+        assert_eq!(size_of::<FirstSampling>(), 68);
         assert_eq!(size_of::<RuntimeSampling>(), 72);
     }
 }

@@ -97,6 +97,19 @@ fn function(endian: Endianness, symbol: &Symbol, names: &[u8]) -> Option<Functio
 }
 
 impl Runtime {
+    /// The major version of CUDA that has these functions. Properties of devices have a second function only in
+    /// CUDA 12, and the functions that act on threads ended with it.
+    pub(crate) fn major(&self) -> u32 {
+        let has = |name: &str| self.functions.iter().any(|function| function.name == name);
+        if has("cudaGetDeviceProperties_v2") {
+            12
+        } else if has("cudaThreadExit") {
+            11
+        } else {
+            13
+        }
+    }
+
     /// The number of bytes from the end of a function to the next symbol or section.
     pub(crate) fn behind(&self, function: &Function) -> u64 {
         let Some(end) = function.address.checked_add(function.size) else { return 0 };

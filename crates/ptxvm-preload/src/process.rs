@@ -222,4 +222,13 @@ impl Runtime {
         let found = unsafe { libc::dlsym(handle, name.as_ptr()) };
         (!found.is_null()).then(|| found.expose_provenance() as u64)
     }
+
+    /// Calls a function that takes a number, if the runtime has it.
+    pub(crate) fn tell(&self, name: &str, number: u32) {
+        let Some(address) = self.function(name) else { return };
+        let function = std::ptr::with_exposed_provenance::<c_void>(address as usize);
+        // SAFETY: functions of ptxvm's runtime with its own names that take a number have this type.
+        let function = unsafe { std::mem::transmute::<*const c_void, extern "C" fn(u32)>(function) };
+        function(number);
+    }
 }

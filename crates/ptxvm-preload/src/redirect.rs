@@ -19,6 +19,8 @@ const RUNTIME: &str = "libptxvm_cudart.so";
 /// The function of ptxvm's runtime that stands in for functions which it lacks. Its argument is the name of
 /// the missing function.
 const REFUSE: &str = "ptxvm_cudart_refuse";
+/// The function of ptxvm's runtime that takes the version of a redirected runtime.
+const BUILT_FOR: &str = "ptxvm_cudart_built_for";
 
 /// Bytes of a function that are compared with the file. This is more than any jump takes.
 const BYTES: u64 = 64;
@@ -89,6 +91,7 @@ fn redirect(object: &Object) {
         ));
         return;
     };
+    ours.tell(BUILT_FOR, found.major());
     let (sites, mut left) = sites(processor, object, &file, &found, ours);
     let (patches, short) = plan(processor, &sites);
     left += short.len();

@@ -39,9 +39,13 @@ fn names() -> Vec<String> {
     names
 }
 
+/// Functions that the runtimes of CUDA 12 and of CUDA 13 lack.
+const NOT_IN_12: &[&str] = &["__cudaRegisterTexture", "cudaBindTexture", "cudaCreateTextureObject_v2"];
+const NOT_IN_13: &[&str] = &["cudaGetDeviceProperties_v2", "cudaThreadExit", "cudaThreadSynchronize"];
+
 /// The runtime's source: each function prints that it must not run. Two functions are of a later version, and
-/// one is short.
-fn runtime() -> String {
+/// one is short. A runtime of CUDA 11 has no second function for properties.
+fn runtime(major: u32) -> String {
     let mut text = String::from(
         "#include <stdio.h>\n\
          #include <dlfcn.h>\n\
@@ -50,7 +54,13 @@ fn runtime() -> String {
          \x20 if (driver) ((int (*)(void *, void *))dlsym(driver, \"cuGetExportTable\"))(&table, id);\n\
          \x20 printf(\"%s must not run\\n\", name); return 35; }\n",
     );
-    let names = names();
+    let mut names = names();
+    let lacks: &[&str] = match major {
+        11 => &["cudaGetDeviceProperties_v2"],
+        12 => NOT_IN_12,
+        _ => NOT_IN_13,
+    };
+    names.retain(|name| !lacks.contains(&name.as_str()));
     let middle = names.len() / 2;
     for (index, name) in names.iter().enumerate() {
         if index == middle {
@@ -82,7 +92,7 @@ impl Folder {
         ] {
             std::os::unix::fs::symlink(library(file), folder.0.join(link)).expect("a link can be made");
         }
-        std::fs::write(folder.0.join("runtime.c"), runtime()).expect("written");
+        std::fs::write(folder.0.join("runtime.c"), runtime(12)).expect("written");
         match Command::new("cc").arg("--version").output() {
             Ok(_) => {}
             Err(error) => {
@@ -201,4 +211,33 @@ fn a_library_between_a_program_and_its_runtime_is_left_alone() {
     std::fs::write(folder.0.join("main.c"), main).expect("written");
     folder.cc(&["few.c", "main.c", "-o", "between"]);
     assert_eq!(folder.run(&["between"], true, "refused"), ("77\n".to_owned(), String::new()));
+}
+
+/// Prints the number of bytes that are written to `cudaDeviceProp`.
+const SIZE: &str = "
+#include <stdio.h>
+#include <string.h>
+int cudaGetDeviceProperties(void *, int);
+int main(void) {
+    unsigned char properties[2048];
+    int bytes = sizeof properties;
+    memset(properties, 0xaa, sizeof properties);
+    int status = cudaGetDeviceProperties(properties, 0);
+    while (bytes && properties[bytes - 1] == 0xaa) bytes--;
+    printf(\"%d, %d\\n\", status, bytes);
+    return 0;
+}";
+
+#[test]
+fn structures_have_the_sizes_of_the_runtime_inside() {
+    let Some(folder) = Folder::new() else { return };
+    std::fs::write(folder.0.join("size.c"), SIZE).expect("written");
+    // The sizes in the headers of CUDA 11.8 and 13.5.
+    for (major, bytes) in [(11, 728), (13, 1008)] {
+        std::fs::write(folder.0.join("runtime.c"), runtime(major)).expect("written");
+        folder.cc(&["-c", "-fPIC", "-fvisibility=hidden", "runtime.c", "-o", "runtime.o"]);
+        folder.cc(&["size.c", "runtime.o", "-o", "size", "-ldl"]);
+        let right = (format!("0, {bytes}\n"), String::new());
+        assert_eq!(folder.run(&["size"], true, ""), right, "CUDA {major}");
+    }
 }

@@ -41,7 +41,7 @@ const LIBRARIES: &[(&str, &[&str])] = &[(
 /// Libraries whose users require versioned symbols: cargo's file, the name with which programs are linked,
 /// and the names under which they load it.
 const VERSIONED: &[(&str, &str, &[&str])] = &[
-    ("libptxvm_cudart.so", "libcudart.so", &["libcudart.so.12", "libcudart.so.13"]),
+    ("libptxvm_cudart.so", "libcudart.so", &["libcudart.so.11.0", "libcudart.so.12", "libcudart.so.13"]),
     ("libptxvm_nvrtc.so", "libnvrtc.so", &["libnvrtc.so.12", "libnvrtc.so.13"]),
 ];
 /// The library that redirects a runtime inside of a program to ours, which it finds in its own folder.

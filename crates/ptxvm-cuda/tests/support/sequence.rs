@@ -1,4 +1,4 @@
-//! Sequences of calls of the driver API that bytes select.
+//! Sequences of calls of the driver API, as text ([`crate::calls`]) or selected by bytes.
 //!
 //! Six bytes are a call: the function, and up to two parameters that get another value than a valid one: a
 //! wrong number, address or handle, or a result of an earlier call. No call crashes, hangs or panics, and
@@ -7,28 +7,16 @@
 //! Calls that wait or work for long by request are omitted: waiting for values in memory that are never
 //! written, grids and sizes of billions.
 
+use crate::calls::{Row, Step, Value, Word, parse, rows};
 use crate::support::Api;
-use crate::table::{Parameter, implemented, table};
 use crate::world::{Kind, World};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// Most calls of a sequence.
+/// Most calls of a sequence that bytes select.
 const CALLS: usize = 40;
 /// A sequence that takes longer counts as hanging.
 const TIMEOUT: Duration = Duration::from_secs(60);
-
-type Row = (&'static str, Vec<Parameter>);
-
-fn rows() -> &'static [Row] {
-    static ROWS: OnceLock<Vec<Row>> = OnceLock::new();
-    ROWS.get_or_init(|| {
-        let row = |(name, row): (&'static str, &'static str)| {
-            (name, table().remove(row).unwrap_or_else(|| panic!("{name} is not in the table")))
-        };
-        implemented().into_iter().map(row).collect()
-    })
-}
 
 /// A context that always exists, for queries of free memory. It is not current in any sequence.
 fn root(api: Api) -> usize {
@@ -49,15 +37,29 @@ fn free(api: Api) -> usize {
     free
 }
 
-/// Makes the calls. Only one sequence runs at a time.
-pub(crate) fn runs(api: Api, bytes: &[u8]) {
+/// Makes the calls of a text, or those that bytes select. Only one sequence runs at a time. `note` is told
+/// each step before it is made.
+pub(crate) fn runs(api: Api, input: &[u8], mut note: impl FnMut(&Step)) {
     let before = free(api);
     let began = Instant::now();
-    let mut sequence = Sequence { api, world: World::new(api), made: Vec::new() };
-    for call in bytes.chunks_exact(6).take(CALLS) {
-        sequence.step(call.try_into().expect("six bytes"));
+    let mut sequence = Sequence { api, world: World::new(api), results: Vec::new(), count: 0 };
+    match std::str::from_utf8(input).map(parse) {
+        Ok(Ok(steps)) => {
+            for step in &steps {
+                note(step);
+                sequence.make(step);
+            }
+        }
+        Ok(Err(_)) | Err(_) => {
+            for call in input.chunks_exact(6).take(CALLS) {
+                let step = sequence.select(call.try_into().expect("six bytes"));
+                note(&step);
+                sequence.make(&step);
+            }
+        }
     }
-    let Sequence { world, made, .. } = sequence;
+    let Sequence { world, results, .. } = sequence;
+    let made: Vec<usize> = results.into_iter().map(|result| result.value).collect();
     // Memory of `cuMemCreate` is freed when nothing maps or counts it.
     let release = || {
         for value in &made {
@@ -84,42 +86,68 @@ pub(crate) fn runs(api: Api, bytes: &[u8]) {
     destroy(&["cuGraphExecDestroy", "cuGraphDestroy", "cuMemPoolDestroy"]);
     drop(world);
     assert!(began.elapsed() < TIMEOUT, "{:?}", began.elapsed());
+    // A thread that has just compiled a kernel, or run it, may be the last that refers to its module.
+    while free(api) != before && began.elapsed() < TIMEOUT {
+        std::thread::sleep(Duration::from_millis(1));
+    }
     assert_eq!(free(api), before, "bytes of free device memory");
+}
+
+/// A result of a call: the call's place in the sequence, its parameter, and the value.
+struct Made {
+    call: usize,
+    parameter: &'static str,
+    value: usize,
 }
 
 struct Sequence {
     api: Api,
     world: World,
-    /// Results of calls.
-    made: Vec<usize>,
+    results: Vec<Made>,
+    /// The number of steps so far.
+    count: usize,
 }
 
 impl Sequence {
-    fn step(&mut self, [low, high, first, one, second, two]: [u8; 6]) {
+    /// The step that bytes select.
+    fn select(&self, [low, high, first, one, second, two]: [u8; 6]) -> Step {
         let rows = rows();
         let index = usize::from(u16::from_le_bytes([low, high])) % (rows.len() + 2);
         let Some(row) = rows.get(index) else {
-            if index == rows.len() {
-                self.world.enter()
-            } else {
-                self.world.strike_if_there()
-            }
-            return;
+            return if index == rows.len() { Step::Enter } else { Step::Strike };
         };
-        let (name, parameters) = row;
-        let mut arguments = self.world.right(parameters.iter().map(|parameter| &parameter.kind));
-        let outs = arguments.clone();
+        let parameters = &row.1;
+        let mut changes = Vec::new();
         for (which, choice) in [(first, one), (second, two)] {
             // The upper half of the bytes leaves the arguments unchanged.
-            let parameter = parameters.get(usize::from(which)).or_else(|| {
-                let count = parameters.len();
-                (which < 128 && count > 0).then(|| &parameters[usize::from(which) % count])
-            });
-            if let Some(parameter) = parameter
-                && let Some(value) = self.other(row, &parameter.kind, choice)
-            {
-                arguments[usize::from(which) % parameters.len()] = value;
+            let parameter = if usize::from(which) < parameters.len() {
+                usize::from(which)
+            } else if which < 128 && !parameters.is_empty() {
+                usize::from(which) % parameters.len()
+            } else {
+                continue;
+            };
+            if let Some(value) = self.other(row, &parameters[parameter].kind, choice) {
+                changes.retain(|(index, _)| *index != parameter);
+                changes.push((parameter, value));
             }
+        }
+        Step::Call(index, changes)
+    }
+
+    /// Makes a step.
+    fn make(&mut self, step: &Step) {
+        self.count += 1;
+        let (row, changes) = match step {
+            Step::Enter => return self.world.enter(),
+            Step::Strike => return self.world.strike_if_there(),
+            Step::Call(row, changes) => (*row, changes),
+        };
+        let (name, parameters) = &rows()[row];
+        let mut arguments = self.world.right(parameters.iter().map(|parameter| &parameter.kind));
+        let outs = arguments.clone();
+        for (index, value) in changes {
+            arguments[*index] = self.value(&parameters[*index].kind, value);
         }
         let status = self.api.call_words(name, &arguments);
         assert!((0..999).contains(&status), "{name}({arguments:x?}) answers {status}");
@@ -127,21 +155,82 @@ impl Sequence {
             if status == 0 && parameter.kind == Kind::Out(8) && arguments[index] == outs[index] {
                 let room = std::ptr::with_exposed_provenance::<usize>(outs[index]);
                 // SAFETY: the environment's room for results lives as long as it does.
-                self.made.push(unsafe { room.read_unaligned() });
+                let value = unsafe { room.read_unaligned() };
+                self.results.push(Made { call: self.count, parameter: parameter.name, value });
             }
         }
     }
 
+    /// The value of an argument. A result of a call that failed is 0.
+    fn value(&self, kind: &Kind, value: &Value) -> usize {
+        match value {
+            Value::Number(number) => *number as usize,
+            Value::Named(name, offset) => self.world.named(name).wrapping_add(*offset as usize),
+            Value::Result(call, parameter) => {
+                let is_it = |result: &&Made| result.call == *call && result.parameter == *parameter;
+                self.results.iter().find(is_it).map_or(0, |result| result.value)
+            }
+            Value::Structure(words) => {
+                let mut structure = match kind {
+                    Kind::In(name) => self.world.structure(name),
+                    _ => [0; 40],
+                };
+                for (index, word) in words {
+                    let old = structure[*index];
+                    structure[*index] = match word {
+                        Word::Whole(value) => self.value(kind, value) as u64,
+                        Word::Low(half) => old >> 32 << 32 | u64::from(*half),
+                        Word::High(half) => old << 32 >> 32 | u64::from(*half) << 32,
+                    };
+                }
+                self.world.give(structure)
+            }
+        }
+    }
+
+    /// The text of a value: a name, if the environment has one for it.
+    fn described(&self, value: usize) -> Value {
+        let named = |name: &&&str| value > 0xffff && self.world.named(name) == value;
+        if let Some(name) = World::names().iter().find(named) {
+            return Value::Named(name, 0);
+        }
+        // Addresses in an allocation, and of its end.
+        let offset =
+            |name: &str| value.checked_sub(self.world.named(name)).filter(|offset| *offset <= 1 << 16);
+        let inside = ["device", "freed"].into_iter().find_map(|name| Some((name, offset(name)?)));
+        inside.map_or(Value::Number(value as u64), |(name, offset)| Value::Named(name, offset as u64))
+    }
+
+    /// The text of a structure: the words that differ from those of a valid one.
+    fn difference(&self, name: &str, words: &[u64; 40]) -> Value {
+        let valid = self.world.structure(name);
+        let differs = words.iter().zip(valid).enumerate().filter(|(_, (word, valid))| *word != valid);
+        let word = |(index, (word, valid)): (usize, (&u64, u64))| {
+            let (low, high) = (*word as u32, (*word >> 32) as u32);
+            let described = self.described(*word as usize);
+            let word = match described {
+                Value::Number(_) if valid > 0xffff && low == valid as u32 => Word::High(high),
+                Value::Number(_) if valid > 0xffff && high == (valid >> 32) as u32 => Word::Low(low),
+                _ => Word::Whole(described),
+            };
+            (index, word)
+        };
+        Value::Structure(differs.map(word).collect())
+    }
+
     /// Another value for a parameter.
-    fn other(&self, (name, parameters): &Row, kind: &Kind, choice: u8) -> Option<usize> {
+    fn other(&self, (name, parameters): &Row, kind: &Kind, choice: u8) -> Option<Value> {
         let counts = parameters.iter().any(|parameter| matches!(parameter.kind, Kind::In(_) | Kind::Image))
             || name.contains("RangeGetAttribute");
         let choice = usize::from(choice);
-        let pick = |values: &[usize]| (!values.is_empty()).then(|| values[choice % values.len()]);
+        let pick =
+            |values: &[usize]| (!values.is_empty()).then(|| self.described(values[choice % values.len()]));
         let mut values: Vec<usize> = self.world.wrong(kind).into_iter().map(|(value, _)| value).collect();
         match kind {
             Kind::Handle(_) | Kind::Device | Kind::Managed | Kind::Pinned if choice >= 96 => {
-                return pick(&self.made);
+                let count = self.results.len();
+                let result = (count > 0).then(|| &self.results[choice % count.max(1)]);
+                return result.map(|result| Value::Result(result.call, result.parameter));
             }
             Kind::In(shape) if choice >= 24 => {
                 let mut structures = self.world.structures(kind);
@@ -150,7 +239,7 @@ impl Sequence {
                 return (count > 0).then(|| {
                     // The byte selects one of ten numbers, together with the function's name.
                     let spread = choice * 7 + name.len() * 13;
-                    self.world.give(structures[spread * 11 % count])
+                    self.difference(shape, &structures[spread * 11 % count])
                 });
             }
             Kind::Number(_) if name.starts_with("cuStreamWaitValue") => return None,

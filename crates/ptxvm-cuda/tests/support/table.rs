@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 /// A parameter.
 pub(crate) struct Parameter {
+    #[allow(dead_code, reason = "only texts of sequences name it")]
+    pub(crate) name: &'static str,
     pub(crate) kind: Kind,
     /// A wrong argument may be ignored.
     #[allow(dead_code, reason = "sequences leave it alone")]
@@ -16,10 +18,10 @@ pub(crate) fn table() -> BTreeMap<&'static str, Vec<Parameter>> {
     let lines = include_str!("../arguments.txt").lines().filter(|line| !line.starts_with('#'));
     let row = |line: &'static str| {
         let (name, parameters) = line.split_once(": ").unwrap_or((line, ""));
-        let parameter = |text: &str| {
-            let (_, kind) = text.split_once(' ').unwrap_or_else(|| panic!("{line}: `{text}`"));
+        let parameter = |text: &'static str| {
+            let (name, kind) = text.split_once(' ').unwrap_or_else(|| panic!("{line}: `{text}`"));
             let optional = kind.ends_with('?');
-            Parameter { kind: Kind::of(kind.trim_end_matches('?')), optional }
+            Parameter { name, kind: Kind::of(kind.trim_end_matches('?')), optional }
         };
         (name, parameters.split(", ").filter(|text| !text.is_empty()).map(parameter).collect())
     };

@@ -197,6 +197,21 @@ const HANDLES: &[&str] = &[
     "graph", "node", "exec", "pool", "object", "tex", "surf",
 ];
 
+/// Names of addresses.
+const ADDRESSES: &[&str] = &[
+    "device",
+    "wild",
+    "freed",
+    "managed",
+    "pinned",
+    "registered",
+    "host",
+    "nowhere",
+    "closed",
+    "read_only",
+    "room",
+];
+
 /// One object of each kind, in a context of its own, which is current.
 pub(crate) struct World {
     api: Api,
@@ -369,13 +384,46 @@ impl World {
         std::thread::spawn(move || api.ok("cuCtxDestroy_v2", (context,))).join().expect("no panic");
     }
 
+    /// The names of its values: addresses, then handles, then destroyed handles.
+    pub(crate) fn names() -> &'static [&'static str] {
+        static NAMES: std::sync::OnceLock<Vec<&'static str>> = std::sync::OnceLock::new();
+        NAMES.get_or_init(|| {
+            let dead = |kind: &&str| &*format!("dead:{kind}").leak();
+            ADDRESSES.iter().chain(HANDLES).copied().chain(HANDLES.iter().map(dead)).collect()
+        })
+    }
+
+    /// A value by its name.
+    pub(crate) fn named(&self, name: &str) -> usize {
+        let [nowhere, closed, read_only] = pages();
+        if let Some(kind) = name.strip_prefix("dead:") {
+            let index = HANDLES.iter().position(|known| *known == kind);
+            return self.dead[index.unwrap_or_else(|| panic!("no kind of handle is called `{kind}`"))];
+        }
+        match name {
+            "device" => self.device as usize,
+            // In the device's range, but not allocated.
+            "wild" => self.device as usize + (9 << 30),
+            "freed" => self.freed as usize,
+            "managed" => self.managed as usize,
+            "pinned" => self.pinned as usize,
+            "registered" => self.registered.as_ptr().expose_provenance(),
+            "host" => host(),
+            "nowhere" => nowhere,
+            "closed" => closed,
+            "read_only" => read_only,
+            "room" => self.room.word(0),
+            kind => self.handle(kind),
+        }
+    }
+
     fn handle(&self, kind: &str) -> usize {
         let index = HANDLES.iter().position(|known| *known == kind);
         self.handles[index.unwrap_or_else(|| panic!("no kind of handle is called `{kind}`"))]
     }
 
     /// A valid structure.
-    fn structure(&self, name: &str) -> Words {
+    pub(crate) fn structure(&self, name: &str) -> Words {
         let mut words = [0u64; 40];
         let mut set = |values: &[u64]| words[..values.len()].copy_from_slice(values);
         let (from, to) = (self.device, self.device + 4096);
@@ -459,9 +507,7 @@ impl World {
     /// The wrong arguments for a parameter, and whether the call must fail.
     pub(crate) fn wrong(&self, kind: &Kind) -> Vec<(usize, bool)> {
         let [nowhere, closed, read_only] = pages();
-        // In the device's range, but not allocated.
-        let wild = self.device as usize + (9 << 30);
-        let freed = self.freed as usize;
+        let (wild, freed) = (self.named("wild"), self.named("freed"));
         let no_addresses = [0, 8, 0x1000, 0xfff8, 1 << 60, usize::MAX & !7];
         let must = |values: &[usize]| values.iter().map(|value| (*value, true)).collect::<Vec<_>>();
         let may = |values: &[usize]| values.iter().map(|value| (*value, false)).collect::<Vec<_>>();
@@ -471,7 +517,12 @@ impl World {
                 must(&[&no_addresses[..], &[nowhere, closed, read_only, wild, freed]].concat())
             }
             Kind::In(_) | Kind::Text(_) | Kind::Image | Kind::Host | Kind::Code => {
-                must(&[&no_addresses[..], &[nowhere, closed, wild, freed]].concat())
+                let mut all = must(&[&no_addresses[..], &[nowhere, closed, wild, freed]].concat());
+                if *kind == Kind::Host {
+                    // Some functions write there, others read.
+                    all.push((read_only, false));
+                }
+                all
             }
             Kind::Device | Kind::Managed | Kind::Pinned | Kind::Registered => {
                 let mut all = must(&[1, 0x1000, freed, freed + 64, wild, nowhere, usize::MAX - 63, 1 << 47]);

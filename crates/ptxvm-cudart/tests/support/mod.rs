@@ -1,4 +1,5 @@
 //! C programs that open ptxvm's libraries.
+#![allow(dead_code, reason = "each test uses a part of it")]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -31,6 +32,11 @@ fn library(name: &str) -> Option<PathBuf> {
 
 /// Compiles a program of this folder. `None`, with a line that says so, if there is no C compiler.
 pub(crate) fn program(name: &str) -> Option<Folder> {
+    program_with(name, "libcudart.so.12")
+}
+
+/// Like [`program`], with another name of the runtime's library.
+pub(crate) fn program_with(name: &str, runtime_name: &str) -> Option<Folder> {
     let (Some(driver), Some(runtime)) = (library("libptxvm_cuda.so"), library("libptxvm_cudart.so")) else {
         panic!("cargo built the libraries");
     };
@@ -38,7 +44,7 @@ pub(crate) fn program(name: &str) -> Option<Folder> {
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let folder = Folder(std::env::temp_dir().join(format!("ptxvm-{name}-{}-{number}", std::process::id())));
     std::fs::create_dir_all(&folder.0).expect("a folder can be made");
-    for (file, link) in [(&driver, "libcuda.so.1"), (&runtime, "libcudart.so.12")] {
+    for (file, link) in [(&driver, "libcuda.so.1"), (&runtime, runtime_name)] {
         std::os::unix::fs::symlink(file, folder.0.join(link)).expect("a link can be made");
     }
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/{name}.c"));

@@ -8,11 +8,13 @@
 static void *runtime;
 static int failures;
 
-// Opens the runtime, or ends the program.
-static void open_runtime(void) {
-    runtime = dlopen("libcudart.so.12", RTLD_NOW | RTLD_LOCAL);
+// Opens the runtime by the name of its library, or ends the program.
+static void open_named(const char *name) {
+    runtime = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (!runtime) { printf("dlopen: %s\n", dlerror()); exit(9); }
 }
+
+static void open_runtime(void) { open_named("libcudart.so.12"); }
 
 // The address of a function, which must be exported.
 static void *find(const char *name) {
