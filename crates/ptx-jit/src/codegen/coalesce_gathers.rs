@@ -10,12 +10,13 @@
 //! Invariant: nothing between the first load and the last can change what they read, and nothing is loaded
 //! that was not checked.
 
-use super::load_store::{Addresses, Reach};
+use super::load_store::Addresses;
 use super::{Codegen, Repr};
 use crate::llvm::{Likely, Value};
 use crate::tuning::{WIDE_GATHER_MAX_BITS, WIDE_GATHER_MIN_BITS};
 use crate::wir;
 use crate::wir::access::{Access, PerLane};
+use crate::wir::checks::Reach;
 use crate::wir::{Op, OpKind, Shape, Site};
 use ptx::ir::{Addr, Base, Inst, Src};
 use ptx::isa::{Op as O, Sem, Space};

@@ -21,6 +21,7 @@
 pub(crate) mod access;
 mod access_text;
 mod cfg;
+pub(crate) mod checks;
 pub mod dom;
 pub mod lattice;
 pub(crate) mod loops;
@@ -309,6 +310,8 @@ pub struct Block {
     pub ops: Vec<Op>,
     /// The terminator.
     pub term: Term,
+    /// Its bounds checks, if it has any and [`opt::checks`](crate::opt::checks) has found them.
+    pub(crate) checks: Option<Rc<checks::BlockChecks>>,
 }
 
 /// A place where the function can be entered.

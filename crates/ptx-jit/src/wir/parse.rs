@@ -347,7 +347,7 @@ impl Reader {
         }
         words.expect(":")?;
         let (phis, ops, term) = (Vec::new(), Vec::new(), Term::Goto(id));
-        self.blocks.push(Block { block, full, preds, phis, ops, term });
+        self.blocks.push(Block { block, full, preds, phis, ops, term, checks: None });
         self.ended = false;
         Ok(())
     }
