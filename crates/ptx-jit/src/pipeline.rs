@@ -7,6 +7,7 @@
 
 use crate::analysis::{Analyses, divergence, range, shape};
 use crate::build::{cfg, ssa};
+use crate::mem::group::Grouping;
 use crate::mem::plan::Planner;
 use crate::opt::checks::coalesce::Coalescing;
 use crate::opt::{dce, gvn, phi_elim};
@@ -46,11 +47,13 @@ pub enum Pass {
     Accesses,
     /// Which bounds checks a block makes where it begins. Without it, each access is checked on its own.
     Checks,
+    /// Groups of accesses that are emitted together.
+    Groups,
 }
 
 impl Pass {
     /// All passes, in their order.
-    pub const ALL: [Pass; 12] = [
+    pub const ALL: [Pass; 13] = [
         Pass::Divergence,
         Pass::IfConvert,
         Pass::Build,
@@ -63,6 +66,7 @@ impl Pass {
         Pass::Constants,
         Pass::Accesses,
         Pass::Checks,
+        Pass::Groups,
     ];
 
     /// The name that file tests use.
@@ -80,6 +84,7 @@ impl Pass {
             Pass::Constants => "constants",
             Pass::Accesses => "accesses",
             Pass::Checks => "checks",
+            Pass::Groups => "groups",
         }
     }
 
@@ -100,7 +105,7 @@ impl Passes {
     /// All that make a function.
     pub(crate) const ALL: Passes = Passes { off: None, last: Pass::Shapes };
     /// Also those that plan how it accesses memory.
-    pub(crate) const PLANS: Passes = Passes { off: None, last: Pass::Checks };
+    pub(crate) const PLANS: Passes = Passes { off: None, last: Pass::Groups };
 
     /// All but one, up to another.
     pub(crate) fn without(off: Option<Pass>, last: Pass) -> Self {
@@ -151,7 +156,7 @@ pub(crate) fn run(
 }
 
 /// Plans how a function accesses memory, after which it is complete: the strategy of each access, and the
-/// bounds checks of each block. Returns what is known of its values.
+/// bounds checks and the groups of accesses of each block. Returns what is known of its values.
 pub(crate) fn plan_memory(
     func: &mut Func,
     (program, function): (&Program, &Function),
@@ -175,6 +180,13 @@ pub(crate) fn plan_memory(
         let checks = Coalescing::new(planner, &analyses).blocks();
         for (block, checks) in func.blocks.iter_mut().zip(checks) {
             block.checks = checks.map(Rc::new);
+        }
+    }
+    if passes.has(Pass::Groups) {
+        let planner = Planner { func, function, program, layout, launch, target };
+        let groups = Grouping { planner, analyses: &analyses }.blocks();
+        for (block, groups) in func.blocks.iter_mut().zip(groups) {
+            block.groups = groups.into_iter().map(Rc::new).collect();
         }
     }
     analyses

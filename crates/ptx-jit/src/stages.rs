@@ -30,7 +30,7 @@ pub fn after(
         // What they find shows in the graph.
         Pass::Divergence | Pass::IfConvert => Pass::Build,
         Pass::Ranges => Pass::Dce,
-        Pass::Constants | Pass::Accesses | Pass::Checks => Pass::Shapes,
+        Pass::Constants | Pass::Accesses | Pass::Checks | Pass::Groups => Pass::Shapes,
         other => other,
     };
     if off == Some(Pass::Build) {
@@ -79,7 +79,7 @@ pub fn on_text(
             shape::classify(&mut func, function, launch, &NativeEffects, ranges);
         }
         Pass::Constants => more = constants(&func, (program, function), launch),
-        Pass::Accesses | Pass::Checks => {
+        Pass::Accesses | Pass::Checks | Pass::Groups => {
             plan(&mut func, (program, function), launch, Passes::without(None, pass));
         }
         Pass::Divergence | Pass::IfConvert | Pass::Build | Pass::Ssa => {

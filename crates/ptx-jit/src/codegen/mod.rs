@@ -571,15 +571,11 @@ impl Codegen<'_> {
         }
         let mut foreseen = self.as_all(|emit| emit.ahead(node));
         self.begin_deferred_issue(id);
-        let mut pieces = if self.in_section() || self.is_unmasked() {
-            interleaved::InterleavedGroups::default()
-        } else {
-            self.find_interleaved_groups(node, &mut foreseen)
-        };
-        let mut bunches = if self.in_section() || self.is_unmasked() {
-            coalesce_gathers::CoalescedGathers::default()
-        } else {
-            self.find_coalesced_gathers(node, |at| foreseen.fits(at) || foreseen.is_done(at))
+        // The groups are for code that executes instruction by instruction, and for the block's own masks.
+        let apart = self.in_section() || self.is_unmasked();
+        let (mut pieces, mut bunches) = match apart {
+            true => Default::default(),
+            false => (self.begin_groups(node, &mut foreseen), self.begin_gathers(node)),
         };
         let mut test = self
             .test_of(id)

@@ -1,11 +1,12 @@
-//! Memory accesses: [`classify`] says what each access is and how its lanes' addresses are related, and
-//! [`select`] which strategy is cheapest. What they find is stored in the operations
-//! ([`wir::access`](crate::wir::access)).
+//! Memory accesses: [`classify`] says what each access is and how its lanes' addresses are related, [`group`]
+//! which accesses are emitted together, and [`select`] which strategy is cheapest. What they find is stored in
+//! the operations ([`wir::access`](crate::wir::access)) and blocks ([`wir::group`](crate::wir::group)).
 //!
 //! Invariant: nothing here depends on a value of LLVM. Two accesses with equal data have one strategy.
 
 pub(crate) mod classify;
 pub(crate) mod covered;
+pub(crate) mod group;
 pub(crate) mod plan;
 mod remarks;
 pub(crate) mod segmented;

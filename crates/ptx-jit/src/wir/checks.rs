@@ -123,6 +123,16 @@ impl BlockChecks {
         })
     }
 
+    /// Whether an operation is executed before the checks.
+    pub(crate) fn is_early(&self, at: usize) -> bool {
+        at < self.at || self.hoisted.binary_search(&at).is_ok()
+    }
+
+    /// Whether an operation is executed before the checks, or as a part of them.
+    pub(crate) fn is_done(&self, at: usize) -> bool {
+        self.is_early(at) || self.guards.binary_search(&at).is_ok()
+    }
+
     /// What the checks are, as a comment behind the operation at which they are made.
     pub(crate) fn text(&self, block: &Block) -> String {
         let site = |at: usize| match block.ops[at].kind {

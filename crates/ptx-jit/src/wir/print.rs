@@ -15,7 +15,8 @@
 //! ```
 //! An instruction is named by its PTX block and its index there; the comment is for people. Its first operand
 //! is the mask of its lanes. The comment of an access ends with its plan, once `mem` has made it, and the
-//! comment of a block's check says what is checked there. The constants of the lanes of an affine value are
+//! comment of a block's check says what is checked there. Behind its operations a block lists its groups of
+//! accesses ([`group`](super::group)). The constants of the lanes of an affine value are
 //! runs: first constant, step, and count.
 //!
 //! Invariant: the text has all of a function that its passes read. What follows from the rest is left out:
@@ -84,6 +85,7 @@ impl Printer<'_> {
             writeln!(self.out)?;
         }
         block.ops.iter().try_for_each(|op| self.op(block, op))?;
+        block.groups.iter().try_for_each(|group| writeln!(self.out, "  {}", group.text(block)))?;
         write!(self.out, "  ")?;
         self.term(&block.term)?;
         writeln!(self.out)
