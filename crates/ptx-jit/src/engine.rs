@@ -247,8 +247,8 @@ fn translate(session: &Session, kernel: &Kernel, ntid: [u32; 3], teams: Teams) -
     let clocks = reads_clocks(program, kernel.id());
     let teams = if clocks { Teams::Never } else { teams };
     let plan = |func: &mut Func, shape: LaunchShape| {
-        let level = session.target().level();
-        pipeline::plan_accesses(func, (program, function), &layout, shape, level)
+        let (target, passes) = (session.target(), pipeline::Passes::PLANS);
+        pipeline::plan_memory(func, (program, function), &layout, shape, target, passes)
     };
     let analyses = plan(&mut func, shape);
     let job = Input {

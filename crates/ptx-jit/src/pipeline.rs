@@ -7,14 +7,17 @@
 
 use crate::analysis::{Analyses, divergence, range, shape};
 use crate::build::{cfg, ssa};
-use crate::mem;
+use crate::mem::group::Grouping;
+use crate::mem::plan::Planner;
+use crate::opt::checks::coalesce::Coalescing;
 use crate::opt::{dce, gvn, phi_elim};
-use crate::target::Level;
+use crate::target::Target;
 use crate::tuning::DIVERGENCE_MAX_ROUNDS;
 use crate::wir::verify::{Form, verify};
 use crate::wir::{Effects, Func, LaunchShape};
 use ptx::ir::{Function, Program};
 use ptx_exec::layout::Layout;
+use std::rc::Rc;
 
 /// A pass on WIR, in the order of execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,11 +45,15 @@ pub enum Pass {
     Constants,
     /// Plans of accesses: their class, their lanes, their strategy.
     Accesses,
+    /// Which bounds checks a block makes where it begins. Without it, each access is checked on its own.
+    Checks,
+    /// Groups of accesses that are emitted together.
+    Groups,
 }
 
 impl Pass {
     /// All passes, in their order.
-    pub const ALL: [Pass; 11] = [
+    pub const ALL: [Pass; 13] = [
         Pass::Divergence,
         Pass::IfConvert,
         Pass::Build,
@@ -58,6 +65,8 @@ impl Pass {
         Pass::Shapes,
         Pass::Constants,
         Pass::Accesses,
+        Pass::Checks,
+        Pass::Groups,
     ];
 
     /// The name that file tests use.
@@ -74,6 +83,8 @@ impl Pass {
             Pass::Shapes => "shapes",
             Pass::Constants => "constants",
             Pass::Accesses => "accesses",
+            Pass::Checks => "checks",
+            Pass::Groups => "groups",
         }
     }
 
@@ -91,8 +102,10 @@ pub(crate) struct Passes {
 }
 
 impl Passes {
-    /// All of them.
+    /// All that make a function.
     pub(crate) const ALL: Passes = Passes { off: None, last: Pass::Shapes };
+    /// Also those that plan how it accesses memory.
+    pub(crate) const PLANS: Passes = Passes { off: None, last: Pass::Groups };
 
     /// All but one, up to another.
     pub(crate) fn without(off: Option<Pass>, last: Pass) -> Self {
@@ -109,20 +122,7 @@ pub(crate) fn wir(function: &Function, launch: LaunchShape, effects: &impl Effec
     run(function, launch, effects, Passes::ALL)
 }
 
-/// Plans the accesses of a function, which is then complete. Returns what is known of its values.
-pub(crate) fn plan_accesses(
-    func: &mut Func,
-    ptx: (&Program, &Function),
-    layout: &Layout,
-    launch: LaunchShape,
-    level: Level,
-) -> Analyses {
-    let analyses = Analyses::of(func, ptx, layout, launch);
-    mem::plan::plan(func, ptx, layout, launch, level, &analyses);
-    analyses
-}
-
-/// The same, by these passes.
+/// The function as WIR, by these passes.
 ///
 /// Which branches are divergent follows from the shapes of values, and the control flow follows from that. So
 /// the analysis starts without any divergent branch, and everything is built again until no branch is found
@@ -153,6 +153,43 @@ pub(crate) fn run(
         }
     }
     None
+}
+
+/// Plans how a function accesses memory, after which it is complete: the strategy of each access, and the
+/// bounds checks and the groups of accesses of each block. Returns what is known of its values.
+pub(crate) fn plan_memory(
+    func: &mut Func,
+    (program, function): (&Program, &Function),
+    layout: &Layout,
+    launch: LaunchShape,
+    target: Target,
+    passes: Passes,
+) -> Analyses {
+    let analyses = Analyses::of(func, (program, function), layout, launch);
+    if passes.has(Pass::Accesses) {
+        let planner = Planner { func, function, program, layout, launch, target };
+        let plans = planner.blocks(&analyses);
+        for (block, plans) in func.blocks.iter_mut().zip(plans) {
+            for (at, plan) in plans {
+                block.ops[at].access = Some(Rc::new(plan));
+            }
+        }
+    }
+    if passes.has(Pass::Checks) {
+        let planner = Planner { func, function, program, layout, launch, target };
+        let checks = Coalescing::new(planner, &analyses).blocks();
+        for (block, checks) in func.blocks.iter_mut().zip(checks) {
+            block.checks = checks.map(Rc::new);
+        }
+    }
+    if passes.has(Pass::Groups) {
+        let planner = Planner { func, function, program, layout, launch, target };
+        let groups = Grouping { planner, analyses: &analyses }.blocks();
+        for (block, groups) in func.blocks.iter_mut().zip(groups) {
+            block.groups = groups.into_iter().map(Rc::new).collect();
+        }
+    }
+    analyses
 }
 
 /// All passes once, with what is known of branches.

@@ -5,8 +5,8 @@
 use crate::analysis::{Analyses, range, shape};
 use crate::effects::NativeEffects;
 use crate::opt::{dce, gvn, phi_elim};
-use crate::pipeline::{Pass, Passes, plan_accesses, run};
-use crate::target::Level;
+use crate::pipeline::{Pass, Passes, plan_memory, run};
+use crate::target::{Level, Target};
 use crate::wir::parse::parse;
 use crate::wir::print::print;
 use crate::wir::verify::{Form, verify};
@@ -30,15 +30,15 @@ pub fn after(
         // What they find shows in the graph.
         Pass::Divergence | Pass::IfConvert => Pass::Build,
         Pass::Ranges => Pass::Dce,
-        Pass::Constants | Pass::Accesses => Pass::Shapes,
+        Pass::Constants | Pass::Accesses | Pass::Checks | Pass::Groups => Pass::Shapes,
         other => other,
     };
     if off == Some(Pass::Build) {
         return Some(String::new());
     }
     let mut func = run(function, launch, &NativeEffects, Passes::without(off, stop))?;
-    if last == Pass::Accesses && off != Some(last) {
-        plan(&mut func, (program, function), launch);
+    if last >= Pass::Accesses {
+        plan(&mut func, (program, function), launch, Passes::without(off, last));
     }
     let mut text = print(&func, Some((program, function)));
     if last == Pass::Constants && off != Some(last) {
@@ -79,7 +79,9 @@ pub fn on_text(
             shape::classify(&mut func, function, launch, &NativeEffects, ranges);
         }
         Pass::Constants => more = constants(&func, (program, function), launch),
-        Pass::Accesses => plan(&mut func, (program, function), launch),
+        Pass::Accesses | Pass::Checks | Pass::Groups => {
+            plan(&mut func, (program, function), launch, Passes::without(None, pass));
+        }
         Pass::Divergence | Pass::IfConvert | Pass::Build | Pass::Ssa => {
             return Err(format!("`{}` begins with PTX", pass.name()));
         }
@@ -113,11 +115,11 @@ fn ranges(func: &Func, function: &Function, launch: LaunchShape) -> String {
     text
 }
 
-/// Plans the accesses of a function, with its variables where they are in a program of one module.
-fn plan(func: &mut Func, (program, function): (&Program, &Function), launch: LaunchShape) {
+/// Plans how a function accesses memory, with its variables where they are in a program of one module.
+fn plan(func: &mut Func, (program, function): (&Program, &Function), launch: LaunchShape, passes: Passes) {
     let level = Level::ALL.into_iter().find(|level| level.lanes() == launch.chunk);
-    let level = level.unwrap_or(Level::Baseline);
-    plan_accesses(func, (program, function), &layout(program), launch, level);
+    let target = Target::generic(level.unwrap_or(Level::Baseline));
+    plan_memory(func, (program, function), &layout(program), launch, target, passes);
 }
 
 fn layout(program: &Program) -> Layout {

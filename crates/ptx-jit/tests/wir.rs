@@ -37,30 +37,44 @@ fn may_be_coarse(function: &Function) -> bool {
     function.kind == ptx::check::module::FunctionKind::Entry && !function.blocks.iter().any(calls)
 }
 
+/// A text without comments, which are not read.
+fn code(text: &str) -> String {
+    text.lines().map(|line| line.split(" ;").next().unwrap_or_default().to_owned() + "\n").collect()
+}
+
 #[test]
 fn printing_reading_and_printing_gives_the_same_text() {
-    let mut count = 0;
+    let (mut count, mut groups) = (0, 0);
+    let stages = [
+        (ONE, Pass::Shapes),
+        (COARSE, Pass::Shapes),
+        (PARTIAL, Pass::Build),
+        (ONE, Pass::Groups),
+        (COARSE, Pass::Groups),
+    ];
     for (path, program) in programs() {
         for function in program.functions.iter().filter(|function| !function.blocks.is_empty()) {
-            for (launch, last) in [(ONE, Pass::Shapes), (COARSE, Pass::Shapes), (PARTIAL, Pass::Build)] {
+            for (launch, last) in stages {
                 if launch.team > 1 && !may_be_coarse(function) {
                     continue;
                 }
                 let Some(text) = stages::after((&program, function), launch, last, None) else { continue };
                 let read =
                     parse(&text).unwrap_or_else(|e| panic!("{}: {}: {e}", path.display(), function.name));
-                assert_eq!(
-                    print(&read, Some((&program, function))),
-                    text,
-                    "{}: {}",
-                    path.display(),
-                    function.name
-                );
+                let again = print(&read, Some((&program, function)));
+                // Plans are comments.
+                let both = match last {
+                    Pass::Groups => [code(&again), code(&text)],
+                    _ => [again, text],
+                };
+                assert_eq!(both[0], both[1], "{}: {}", path.display(), function.name);
+                groups += both[0].lines().filter(|line| line.starts_with("  group ")).count();
                 count += 1;
             }
         }
     }
     assert!(count > 300, "{count} functions");
+    assert!(groups > 50, "{groups} groups");
 }
 
 /// xorshift64*
@@ -129,13 +143,19 @@ fn damaged_texts_are_refused_or_are_functions() {
     let (mut refused, mut accepted) = (0, 0);
     for (path, program) in programs() {
         for function in program.functions.iter().filter(|function| !function.blocks.is_empty()) {
-            let Some(text) = stages::after((&program, function), ONE, Pass::Shapes, None) else { continue };
+            let last = [Pass::Shapes, Pass::Groups][rng.below(2)];
+            let Some(text) = stages::after((&program, function), ONE, last, None) else { continue };
             if text.len() > 60_000 {
                 continue;
             }
+            // Behind groups no operation may move.
+            let passes: &[Pass] = match last {
+                Pass::Groups => &[Pass::Ranges, Pass::Shapes],
+                _ => &[Pass::PhiElim, Pass::Gvn, Pass::Dce, Pass::Ranges, Pass::Shapes],
+            };
             for _ in 0..8 {
                 let text = damaged(&text, &mut rng);
-                let pass = [Pass::PhiElim, Pass::Gvn, Pass::Dce, Pass::Ranges, Pass::Shapes][rng.below(5)];
+                let pass = passes[rng.below(passes.len())];
                 match stages::on_text(&text, (&program, function), ONE, pass, false) {
                     Ok(_) => accepted += 1,
                     Err(message) => {
@@ -167,6 +187,19 @@ fn refused_texts_name_the_line_and_what_is_wrong() {
     assert_eq!(
         refused("start b0\nb0 ptx 0 full:\n  v99999999:r32 = load r32.0\n"),
         "line 3: `v99999999` is not a value such as v1, of at most v1048576"
+    );
+    let group = |line: &str| format!("start b0\nb0 ptx 0 full:\n  inst 0.1 v1 v2\n  {line}\n  goto b0\n");
+    assert_eq!(
+        refused(&group("group pair ld.global.u32 v2 [0.1+0]")),
+        "line 4: `pair` is not a kind of group"
+    );
+    assert_eq!(
+        refused(&group("group window ld.local.u32 v2 [0.1+0]")),
+        "line 4: `ld.local.u32` is not an access such as ld.global.u32"
+    );
+    assert_eq!(
+        refused(&group("group window ld.global.u32 v2 [0.2+0]")),
+        "line 4: the block has no instruction 0.2"
     );
     assert_eq!(
         refused("start b0\nzero v1:r32(affine align 0 lanes [0+1x2000])\n"),

@@ -17,7 +17,6 @@ use std::path::Path;
 const CIRCULAR: &[(&str, usize)] = &[
     ("crates/ptx", 18),
     ("crates/ptx-model", 2),
-    ("crates/ptx-jit", 2),
     ("crates/ptxvm-cli", 2),
     ("crates/ptxvm-cuda", 32),
     ("crates/ptxvm-cudart", 9),

@@ -1,42 +1,26 @@
-//! Bounds-check elimination: accesses of shared memory that cannot be out of bounds, and additions that
-//! cannot wrap around.
-//!
-//! Where the range of an address lies within the kernel's own variables, the access has neither a check nor a
-//! side exit.
+//! Bounds-check elimination where code is generated: constant addresses within the kernel's own shared memory,
+//! and additions that cannot wrap around.
 //!
 //! Invariant: ranges are used only in code that is entered without a warp frame, so that no value comes from
 //! elsewhere.
 
 use super::Codegen;
-use super::load_store::{Addresses, Reach};
+use super::load_store::Addresses;
 use crate::analysis::range::Bound;
 use crate::llvm::Value;
+use crate::opt::checks::elim;
 use crate::wir;
+use crate::wir::Op;
 use crate::wir::access::Access;
-use crate::wir::{Kind, Op};
-use ptx::ir::{Addr, Base, Inst, RegClass, Src};
+use crate::wir::checks::Reach;
+use ptx::ir::Inst;
 use ptx::isa::Space;
 
 impl Codegen<'_> {
     /// Whether a shared-memory access lies within the kernel's own variables in every lane, and is aligned.
     pub(super) fn is_within(&self, inst: &Inst, op: &Op, access: Access) -> bool {
-        let (name, offset) = match inst.srcs.first() {
-            Some(Src::Addr(Addr { base: Base::Reg(_), index: None, offset })) => (op.uses.get(1), *offset),
-            Some(Src::Reg(_)) => (op.uses.get(1), 0),
-            _ => return false,
-        };
-        let bound = name.and_then(|name| self.analyses.bounds[name.0 as usize].map(|bound| (*name, bound)));
-        let Some((name, bound)) = bound else { return false };
-        let bytes = access.bytes();
-        let end = i128::from(bound.high) + i128::from(offset) + i128::from(bytes);
-        access.space == Space::Shared
-            && self.kind(name) == Kind::Reg(RegClass::R64)
-            && self.analyses.addresses.provenance(name).is_none()
-            && bytes.is_power_of_two()
-            && 1 << bound.zeros.min(30) >= bytes
-            && offset % i64::from(bytes) == 0
-            && i128::from(bound.low) + i128::from(offset) >= 0
-            && end <= i128::from(self.job.layout.shared_bytes)
+        let shared = self.job.layout.shared_bytes;
+        elim::is_within(self.job.func, &self.analyses, shared, (inst, op), access)
     }
 
     /// Whether constant addresses lie within the kernel's own variables, and are aligned.

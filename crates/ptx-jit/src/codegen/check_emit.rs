@@ -4,9 +4,10 @@
 //! address cannot wrap around into an allocation. It does not decide which checks are made (`check_coalesce`, `check_elim`).
 
 use super::Codegen;
-use super::load_store::{Addresses, Reach};
+use super::load_store::Addresses;
 use crate::llvm::{IntPred, Likely, Value};
 use crate::wir::Affine;
+use crate::wir::checks::Reach;
 use ptx::isa::Space;
 
 impl Codegen<'_> {
@@ -18,33 +19,14 @@ impl Codegen<'_> {
         number
     }
 
-    /// Whether one comparison checks all lanes of an affine address: all lanes access one memory, and all are
-    /// aligned if one is. Where lanes may be inactive the addresses must also be evenly spaced, so that the
-    /// lowest and the highest active lane give the extremes.
-    pub(super) fn is_regular(&self, space: Space, align: u32, pattern: &Affine, whole: bool) -> bool {
-        self.is_together(space, align, pattern) && (whole || self.step_of(pattern).is_some())
-    }
-
-    /// Whether all lanes of an affine address access one memory, and all are aligned if one is.
-    pub(super) fn is_together(&self, space: Space, align: u32, pattern: &Affine) -> bool {
-        space != Space::Local && pattern.lanes.iter().all(|lane| i64::from(*lane) % i64::from(align) == 0)
-    }
-
-    /// The constant distance between neighbouring lanes, if there is one (within a chunk, if each chunk has a
-    /// base).
-    pub(super) fn step_of(&self, pattern: &Affine) -> Option<i64> {
-        let group = if pattern.by_chunk { self.width as usize } else { self.lanes as usize };
-        let step = pattern.lanes[1] - pattern.lanes[0];
-        let even = |lanes: &[i32]| lanes.windows(2).all(|pair| pair[1] - pair[0] == step);
-        pattern.lanes.chunks(group).all(even).then_some(i64::from(step))
-    }
-
     /// The number of bytes from the first address that the cached bounds are adjusted for: the whole span if
     /// one comparison checks it; one byte if the two ends are compared separately.
     pub(super) fn window_span(&self, reach: Reach, addresses: &Addresses, whole: bool) -> u32 {
         let own = (reach.hi - reach.lo) as u32;
         match addresses {
-            Addresses::Affine(_, pattern) if self.is_regular(reach.space, reach.align, pattern, whole) => {
+            Addresses::Affine(_, pattern)
+                if self.vectors().is_regular(reach.space, reach.align, pattern, whole) =>
+            {
                 if !whole {
                     return 1;
                 }
@@ -53,7 +35,9 @@ impl Codegen<'_> {
                     (lanes.iter().min().copied().unwrap_or(0), lanes.iter().max().copied().unwrap_or(0));
                 (high - low) as u32 + own
             }
-            Addresses::Rows(_, pattern) if self.is_regular(reach.space, reach.align, pattern, whole) => {
+            Addresses::Rows(_, pattern)
+                if self.vectors().is_regular(reach.space, reach.align, pattern, whole) =>
+            {
                 let lanes = &pattern.lanes;
                 let (low, high) =
                     (lanes.iter().min().copied().unwrap_or(0), lanes.iter().max().copied().unwrap_or(0));
@@ -94,7 +78,8 @@ impl Codegen<'_> {
         if let Some(fits) = self.first_fit(reach, addresses) {
             return Some((fits, None));
         }
-        let regular = |pattern: &Affine| whole && self.is_together(reach.space, reach.align, pattern);
+        let regular =
+            |pattern: &Affine| whole && self.vectors().is_together(reach.space, reach.align, pattern);
         if let Addresses::Rows(rows, pattern) = addresses
             && !regular(pattern)
         {
@@ -122,7 +107,7 @@ impl Codegen<'_> {
                 Some((fits, odd(self, self.b.or(*base, *stride))))
             }
             Addresses::Affine(bases, pattern)
-                if self.is_regular(reach.space, reach.align, pattern, whole) =>
+                if self.vectors().is_regular(reach.space, reach.align, pattern, whole) =>
             {
                 let (mut all, mut any) = (None, None);
                 for (c, base) in bases.iter().enumerate() {
@@ -135,7 +120,7 @@ impl Codegen<'_> {
                         let low = pattern.lanes.iter().min().copied().unwrap_or(0);
                         inside(self, *base, i64::from(low) + reach.lo)
                     } else {
-                        let step = self.step_of(pattern)?;
+                        let step = self.vectors().step_of(pattern)?;
                         let (lanes, low, high) = self.running(mask, pattern.by_chunk.then_some(c as u32));
                         let (low, high) = if step < 0 { (high, low) } else { (low, high) };
                         let at = |emit: &Self, lane: Value| {
@@ -158,7 +143,9 @@ impl Codegen<'_> {
                 Some((self.scaled_index_fits(reach, spread, (bias, limit), (!whole).then_some(mask)), None))
             }
             // Usually the addresses of all lanes are in bounds, active or not.
-            Addresses::Affine(bases, pattern) if self.is_together(reach.space, reach.align, pattern) => {
+            Addresses::Affine(bases, pattern)
+                if self.vectors().is_together(reach.space, reach.align, pattern) =>
+            {
                 let (low, high) = (pattern.lanes.iter().min()?, pattern.lanes.iter().max()?);
                 let mut all = None;
                 for base in bases {

@@ -9,7 +9,7 @@
 //! those of each of the warps on its own.
 
 use super::inst::Lanes;
-use super::load_store::{Addresses, Reach};
+use super::load_store::Addresses;
 use super::state_map::Room;
 use super::{Codegen, LANES, Repr};
 use crate::frame::{Frame, Reason, code};
@@ -17,6 +17,7 @@ use crate::llvm::{Likely, Value};
 use crate::tuning::BARRIER_SLOTS_MAX_BYTES;
 use crate::wir;
 use crate::wir::access::Access;
+use crate::wir::checks::Reach;
 use crate::wir::{Exit, ExitReason, Op, Site};
 use ptx::ir::Reg;
 use ptx_exec::native::{ExitPlace, ExitState, Held, PendingLanes, SavedReg, SideExit};

@@ -16,28 +16,13 @@ use crate::mem::classify::{self, Classes};
 use crate::mem::plan::{Planner, in_chunk_loop};
 use crate::wir;
 use crate::wir::access::{Access, Form, Plan};
+use crate::wir::checks::Reach;
 use crate::wir::{Affine, Kind, Op, Shape, Site};
 use ptx::check::module::AddressSize;
 use ptx::ir::{Addr, Base, Inst, RegClass, Src};
 use ptx::isa::{Sem, Space, Ty};
 use std::mem::{offset_of, size_of};
 use std::rc::Rc;
-
-/// The bytes that one comparison with the cached bounds of a site covers, relative to the addresses.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Reach {
-    pub(super) site: Site,
-    pub(super) space: Space,
-    pub(super) write: bool,
-    /// Whether it is for combined reductions, which have cached bounds of their own.
-    pub(super) sum: bool,
-    /// The first byte, relative to the address.
-    pub(super) lo: i64,
-    /// The end of the last byte, relative to the address.
-    pub(super) hi: i64,
-    /// The required alignment of the address.
-    pub(super) align: u32,
-}
 
 /// The addresses of an access, in its state space.
 pub(super) enum Addresses {
@@ -65,7 +50,7 @@ impl<'a> Codegen<'a> {
     /// How accesses are planned.
     pub(super) fn planner(&self) -> Planner<'a> {
         let Input { func, function, program, layout, shape, target, .. } = self.job;
-        Planner { func, function, program, layout, launch: shape, level: target.level() }
+        Planner { func, function, program, layout, launch: shape, target }
     }
 }
 
@@ -78,8 +63,8 @@ impl Codegen<'_> {
 
     /// The plan of an access, in the version of its block that is emitted; `None`: it has no native code.
     pub(super) fn plan_of(&self, site: Site, op: &Op) -> Option<Rc<Plan>> {
-        let plan = match &self.version_plans {
-            Some(plans) => plans.get(&site),
+        let plan = match &self.version {
+            Some(version) => version.accesses.get(&site),
             None => op.access.as_ref(),
         }?;
         Some(match self.lanes == self.job.shape.lanes() {
@@ -160,7 +145,13 @@ impl Codegen<'_> {
     }
 
     /// The addresses at an offset from a register, of this form. `said`: the space that the instruction names.
-    fn addresses_in(&mut self, name: wir::Value, offset: i64, said: Space, form: &Form) -> Option<Addresses> {
+    pub(super) fn addresses_in(
+        &mut self,
+        name: wir::Value,
+        offset: i64,
+        said: Space,
+        form: &Form,
+    ) -> Option<Addresses> {
         let provenance = self.analyses.addresses.provenance(name).filter(|_| said == Space::Generic);
         if let Some(Provenance::Local(base, added)) = provenance {
             let base = self.scalar(base);
@@ -460,8 +451,10 @@ impl Codegen<'_> {
                 let (low, _) = self.row_ends(*rows, pattern);
                 self.b.add(low, self.c64(reach.lo as u64))
             }
-            Addresses::Affine(bases, pattern) if self.step_of(pattern).is_some() && !pattern.by_chunk => {
-                let step = self.step_of(pattern).unwrap_or(0);
+            Addresses::Affine(bases, pattern)
+                if self.vectors().step_of(pattern).is_some() && !pattern.by_chunk =>
+            {
+                let step = self.vectors().step_of(pattern).unwrap_or(0);
                 let lane = self.b.zext(self.lowest(mask), self.int(64));
                 let more = self.b.mul(lane, self.c64(step as u64));
                 let address = self.b.add(bases[0], more);

@@ -12,11 +12,12 @@
 //! Not handled: steps that only the launch knows, and accesses in blocks of a loop other than its header.
 
 use super::Codegen;
-use super::load_store::{Addresses, Reach};
+use super::load_store::Addresses;
 use crate::analysis::expr::{Arith, Expr, Operand, operands};
 use crate::llvm::Value;
 use crate::tuning::{LOOP_PREDICATION_MAX_DEFINITIONS, LOOP_PREDICATION_MIN_ADDRESSES};
 use crate::wir;
+use crate::wir::checks::Reach;
 use crate::wir::{BlockId, Kind, Op, OpKind, Shape};
 use ptx::ir::{Addr, Base, Inst, RegClass, Src};
 use ptx::isa::{Op as O, Space, Ty};
@@ -363,7 +364,7 @@ impl Codegen<'_> {
         let regular = match addresses {
             Addresses::Same(_) => true,
             Addresses::Affine(_, pattern) | Addresses::Rows(_, pattern) => {
-                self.is_regular(reach.space, reach.align, pattern, true)
+                self.vectors().is_regular(reach.space, reach.align, pattern, true)
             }
             Addresses::ScaledIndex(_) | Addresses::Each(_) => false,
         };

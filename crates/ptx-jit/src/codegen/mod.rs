@@ -60,10 +60,10 @@ use crate::remarks::Remarks;
 use crate::target::Target;
 use crate::wir;
 use crate::wir::access::Plan;
+use crate::wir::checks::BlockChecks;
 use crate::wir::dom::Dominators;
 use crate::wir::uses::{DefUse, Readers};
 use crate::wir::{BlockId, Exit, Func, Kind, LaunchShape, Op, OpKind, Shape, Site, Term};
-use load_store::Addresses;
 use ptx::ir::RegClass;
 use ptx_exec::layout::Layout;
 use std::borrow::Cow;
@@ -230,8 +230,8 @@ struct Codegen<'a> {
     later: HashMap<wir::Value, Op>,
     /// What is known of values.
     analyses: Analyses,
-    /// The plans of the accesses in the version of a block that is emitted.
-    version_plans: Option<HashMap<Site, Rc<Plan>>>,
+    /// The plans of the version of a block that is emitted.
+    version: Option<Version>,
     head: Block,
     /// The WIR block that is emitted.
     node: Option<BlockId>,
@@ -262,6 +262,13 @@ struct Codegen<'a> {
     remark_site: Cell<Option<Site>>,
     remarks: RefCell<Remarks>,
     out: Emitted,
+}
+
+/// How a version of a block accesses memory.
+struct Version {
+    accesses: HashMap<Site, Rc<Plan>>,
+    /// Its bounds checks, if they differ from those of the block.
+    checks: Option<Rc<BlockChecks>>,
 }
 
 /// Emits a function of that name into the module. `analyses`: what is known of the function.
@@ -325,7 +332,7 @@ pub(crate) fn emit(module: &Module, name: &str, job: Input<'_>, analyses: Analys
         lowerings: HashMap::new(),
         loose: Vec::new(),
         analyses,
-        version_plans: None,
+        version: None,
         rare: Vec::new(),
         later: HashMap::new(),
         head,
@@ -564,15 +571,11 @@ impl Codegen<'_> {
         }
         let mut foreseen = self.as_all(|emit| emit.ahead(node));
         self.begin_deferred_issue(id);
-        let mut pieces = if self.in_section() || self.is_unmasked() {
-            interleaved::InterleavedGroups::default()
-        } else {
-            self.find_interleaved_groups(node, &mut foreseen)
-        };
-        let mut bunches = if self.in_section() || self.is_unmasked() {
-            coalesce_gathers::CoalescedGathers::default()
-        } else {
-            self.find_coalesced_gathers(node, |at| foreseen.fits(at) || foreseen.is_done(at))
+        // The groups are for code that executes instruction by instruction, and for the block's own masks.
+        let apart = self.in_section() || self.is_unmasked();
+        let (mut pieces, mut bunches) = match apart {
+            true => Default::default(),
+            false => (self.begin_groups(node, &mut foreseen), self.begin_gathers(node)),
         };
         let mut test = self
             .test_of(id)

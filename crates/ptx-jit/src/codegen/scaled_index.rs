@@ -6,13 +6,13 @@
 //!
 //! Invariant: `base + extended(index) * scale` is the value's bits in every lane, modulo 2^64.
 
-use super::load_store::Reach;
 use super::{Codegen, Repr};
 use crate::analysis::address::{Made, Other, ScaledForm};
 use crate::analysis::expr::{Operand, operands};
 use crate::llvm::{IntPred, Value};
 use crate::wir;
 use crate::wir::Op;
+use crate::wir::checks::Reach;
 use ptx::ir::Inst;
 
 /// A scalar plus scaled 32-bit indices of the lanes.

@@ -11,13 +11,15 @@
 //! goes to the masked version.
 
 use super::version_prefix::Prefix;
-use super::{Codegen, Repr};
+use super::{Codegen, Repr, Version};
 use crate::llvm::{Likely, Value};
+use crate::opt::checks::coalesce::Coalescing;
 use crate::tuning::{UNMASKED_VERSION_MAX_OPS, UNMASKED_VERSIONS_MAX};
 use crate::wir;
 use crate::wir::{BlockId, Kind, Op, OpKind, Shape, Term};
 use ptx::ir::{Addr, Base, Inst, RegClass, Src};
 use ptx::isa::{Op as O, Sem, Space};
+use std::rc::Rc;
 
 impl Codegen<'_> {
     /// Emits an unmasked version of a block, if the block only loads and computes under a mask. The code that
@@ -47,9 +49,11 @@ impl Codegen<'_> {
         self.versioned_block = Some(id);
         let other = self.b.append_block(self.function, "masked");
         self.prefix = Some(Prefix { chunks: self.chunks(), other, unmasked: Some(mask) });
-        self.version_plans = Some(self.planner().for_all_lanes(id, &self.analyses));
+        let accesses = self.planner().for_all_lanes(id, &self.analyses);
+        let checks = Coalescing::new(self.planner(), &self.analyses).block(id, true).map(Rc::new);
+        self.version = Some(Version { accesses, checks });
         self.content(id);
-        (self.prefix, self.version_plans) = (None, None);
+        (self.prefix, self.version) = (None, None);
         self.b.position_at_end(other);
         self.prefetched.clear();
     }
@@ -113,7 +117,7 @@ impl Codegen<'_> {
             Shape::Affine(pattern) => {
                 pattern.rows.is_empty()
                     && self.kind(*name) == Kind::Reg(RegClass::R64)
-                    && self.is_regular(access.space, access.bytes(), pattern, false)
+                    && self.vectors().is_regular(access.space, access.bytes(), pattern, false)
                     && op.defs.iter().all(|def| *self.shape(*def) == Shape::Varying)
             }
             Shape::Varying | Shape::Bottom => false,

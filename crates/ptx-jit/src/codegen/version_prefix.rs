@@ -9,14 +9,15 @@
 //! Invariant: each version executes exactly the lanes of the mask. What a version cannot do is left to the
 //! general one before anything has an effect.
 
-use super::load_store::{Addresses, Reach};
-use super::{Codegen, Input};
+use super::load_store::Addresses;
+use super::{Codegen, Input, Version};
 use crate::analysis::constant::Facts;
 use crate::analysis::expr::{Arith, Expr, Operand, operands};
 use crate::llvm::{Block, IntPred, Likely, Value};
 use crate::tuning::PREFIX_VERSIONS_MAX;
 use crate::wir;
 use crate::wir::access::Plan;
+use crate::wir::checks::Reach;
 use crate::wir::{BlockId, Op, OpKind, Shape, Site, Term};
 use ptx::isa::{Cmp, Space, Ty};
 use std::collections::HashMap;
@@ -143,12 +144,13 @@ impl Codegen<'_> {
                 })
                 .collect();
             let own = self.mask_of(&own);
-            self.version_plans = Some(self.plans_of_version(id, (mask, rest), chunks, exact));
+            let accesses = self.plans_of_version(id, (mask, rest), chunks, exact);
+            self.version = Some(Version { accesses, checks: None });
             let before = self.stand_in(mask, rest, own);
             self.prefix = Some(Prefix { chunks, other, unmasked: None });
             self.prefetched.clear();
             self.content(id);
-            (self.prefix, self.version_plans) = (None, None);
+            (self.prefix, self.version) = (None, None);
             for (name, rep) in before {
                 self.reps[name.0 as usize] = rep;
             }
@@ -200,7 +202,7 @@ impl Codegen<'_> {
         let (prefix, Addresses::Affine(bases, pattern)) = (self.prefix?, addresses) else { return None };
         if reach.space != Space::Shared
             || pattern.by_chunk
-            || !self.is_together(reach.space, reach.align, pattern)
+            || !self.vectors().is_together(reach.space, reach.align, pattern)
         {
             return None;
         }

@@ -1,11 +1,12 @@
-//! Memory accesses: [`classify`] says what each access is and how its lanes' addresses are related, and
-//! [`select`] which strategy is cheapest. What they find is stored in the operations
-//! ([`wir::access`](crate::wir::access)).
+//! Memory accesses: [`classify`] says what each access is and how its lanes' addresses are related, [`group`]
+//! which accesses are emitted together, and [`select`] which strategy is cheapest. What they find is stored in
+//! the operations ([`wir::access`](crate::wir::access)) and blocks ([`wir::group`](crate::wir::group)).
 //!
 //! Invariant: nothing here depends on a value of LLVM. Two accesses with equal data have one strategy.
 
 pub(crate) mod classify;
 pub(crate) mod covered;
+pub(crate) mod group;
 pub(crate) mod plan;
 mod remarks;
 pub(crate) mod segmented;
@@ -15,6 +16,7 @@ pub(crate) mod transposed;
 
 use crate::target::Level;
 use crate::wir::Affine;
+use ptx::isa::Space;
 
 /// The vectors that code is generated for.
 #[derive(Clone, Copy, Debug)]
@@ -36,5 +38,26 @@ impl Vectors {
         let start = (chunk * self.width) as usize;
         let lanes = &pattern.lanes[start..start + self.width as usize];
         lanes.iter().map(|lane| lane - lanes[0]).collect()
+    }
+
+    /// Whether one comparison checks all lanes of an affine address: all lanes access one memory, and all are
+    /// aligned if one is. Where lanes may be inactive the addresses must also be evenly spaced, so that the
+    /// lowest and the highest active lane give the extremes.
+    pub(crate) fn is_regular(self, space: Space, align: u32, pattern: &Affine, whole: bool) -> bool {
+        self.is_together(space, align, pattern) && (whole || self.step_of(pattern).is_some())
+    }
+
+    /// Whether all lanes of an affine address access one memory, and all are aligned if one is.
+    pub(crate) fn is_together(self, space: Space, align: u32, pattern: &Affine) -> bool {
+        space != Space::Local && pattern.lanes.iter().all(|lane| i64::from(*lane) % i64::from(align) == 0)
+    }
+
+    /// The constant distance between neighbouring lanes, if there is one (within a chunk, if each chunk has a
+    /// base).
+    pub(crate) fn step_of(self, pattern: &Affine) -> Option<i64> {
+        let group = if pattern.by_chunk { self.width as usize } else { self.lanes as usize };
+        let step = pattern.lanes[1] - pattern.lanes[0];
+        let even = |lanes: &[i32]| lanes.windows(2).all(|pair| pair[1] - pair[0] == step);
+        pattern.lanes.chunks(group).all(even).then_some(i64::from(step))
     }
 }

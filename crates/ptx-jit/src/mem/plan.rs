@@ -9,9 +9,9 @@ use super::classify::{Classes, ordered_access};
 use crate::analysis::Analyses;
 use crate::analysis::address::AddressFacts;
 use crate::analysis::constant::Constants;
-use crate::target::Level;
+use crate::target::{Level, Target};
 use crate::wir::access::{Access, Active, ActiveLanes, Atomic, Form, Plan, Strategy, StripPlace};
-use crate::wir::{BlockId, Func, LaunchShape, Op, OpKind, Site};
+use crate::wir::{Block, BlockId, Func, LaunchShape, Op, OpKind, Site};
 use ptx::ir::{Addr, Base, Function, Inst, Program, Src};
 use ptx::isa::{AtomOp, Op as O, Sem, Space, Ty};
 use ptx_exec::layout::Layout;
@@ -26,33 +26,20 @@ pub(crate) struct Planner<'a> {
     pub(crate) program: &'a Program,
     pub(crate) layout: &'a Layout,
     pub(crate) launch: LaunchShape,
-    pub(crate) level: Level,
-}
-
-/// Plans the accesses of a function.
-pub(crate) fn plan(
-    func: &mut Func,
-    (program, function): (&Program, &Function),
-    layout: &Layout,
-    launch: LaunchShape,
-    level: Level,
-    analyses: &Analyses,
-) {
-    let planner = Planner { func, function, program, layout, launch, level };
-    let of = |id: u32| {
-        planner.block(BlockId(id), &analyses.addresses, &analyses.constants, func.blocks[id as usize].full)
-    };
-    let plans: Vec<BTreeMap<usize, Plan>> = (0..func.blocks.len() as u32).map(of).collect();
-    for (block, plans) in func.blocks.iter_mut().zip(plans) {
-        for (at, plan) in plans {
-            block.ops[at].access = Some(Rc::new(plan));
-        }
-    }
+    pub(crate) target: Target,
 }
 
 impl Planner<'_> {
-    fn vectors(self) -> Vectors {
-        Vectors { level: self.level, width: self.launch.chunk, lanes: self.launch.lanes() }
+    pub(crate) fn vectors(self) -> Vectors {
+        Vectors { level: self.target.level(), width: self.launch.chunk, lanes: self.launch.lanes() }
+    }
+
+    /// The plans of the accesses of each block, by index.
+    pub(crate) fn blocks(self, analyses: &Analyses) -> Vec<BTreeMap<usize, Plan>> {
+        let of = |(id, block): (u32, &Block)| {
+            self.block(BlockId(id), &analyses.addresses, &analyses.constants, block.full)
+        };
+        (0..).zip(&self.func.blocks).map(of).collect()
     }
 
     /// The plans of the accesses of a block, by index. `full`: as in a full copy.

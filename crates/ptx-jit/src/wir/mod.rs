@@ -21,7 +21,9 @@
 pub(crate) mod access;
 mod access_text;
 mod cfg;
+pub(crate) mod checks;
 pub mod dom;
+pub(crate) mod group;
 pub mod lattice;
 pub(crate) mod loops;
 pub mod parse;
@@ -309,6 +311,10 @@ pub struct Block {
     pub ops: Vec<Op>,
     /// The terminator.
     pub term: Term,
+    /// Its bounds checks, if it has any and [`opt::checks`](crate::opt::checks) has found them.
+    pub(crate) checks: Option<Rc<checks::BlockChecks>>,
+    /// Accesses that are emitted together, once [`mem::group`](crate::mem::group) has found them.
+    pub(crate) groups: Vec<Rc<group::Group>>,
 }
 
 /// A place where the function can be entered.

@@ -6,6 +6,7 @@
 //!
 //! Comments begin with `;` and end with the line. Empty lines mean nothing.
 
+use super::group::{Group, GroupKind, Member};
 use super::uses::DefUse;
 use super::{
     Affine, Block, BlockId, Cond, Entry, Exit, ExitReason, Func, Kind, Op, OpKind, Pending, Phi, Resume,
@@ -13,6 +14,7 @@ use super::{
 };
 use ptx::ir::{Reg, RegClass};
 use std::fmt;
+use std::rc::Rc;
 
 /// The highest number of a value. Chosen: a function of the most operations that are compiled has fewer
 /// values.
@@ -190,6 +192,33 @@ impl<'a> Words<'a> {
         Ok(Exit { why, mask, live, carry, regs, parked, full_steps, masked_steps, lane_steps, turns, resume })
     }
 
+    /// A group of accesses, behind the word `group`.
+    fn group(&mut self, block: &Block) -> Parsed<Group> {
+        let word = self.word()?;
+        let kind = GroupKind::ALL.into_iter().find(|kind| kind.name() == word);
+        let kind = kind.ok_or_else(|| format!("`{word}` is not a kind of group"))?;
+        let word = self.word()?;
+        let mut access =
+            Group::access(word).ok_or_else(|| format!("`{word}` is not an access such as ld.global.u32"))?;
+        let base = self.value()?;
+        self.expect("[")?;
+        let mut members = Vec::new();
+        while !self.takes("]") {
+            let word = self.word()?;
+            let (site, offset) = member(word)
+                .ok_or_else(|| format!("`{word}` is not an instruction with its offset, such as 0.3+4"))?;
+            let is_it = |op: &Op| matches!(op.kind, OpKind::Inst(own) if own == site);
+            let at = block.ops.iter().position(is_it);
+            let at =
+                at.ok_or_else(|| format!("the block has no instruction {}.{}", site.block, site.index))?;
+            members.push(Member { at, offset });
+        }
+        if kind == GroupKind::Gather {
+            access.count = members.len() as u32;
+        }
+        Ok(Group { kind, base, access, members })
+    }
+
     /// Runs of numbers such as `[0+4x32 5-1x2]`.
     fn runs(&mut self) -> Parsed<Box<[i32]>> {
         let mut numbers = Vec::new();
@@ -240,6 +269,13 @@ fn run(word: &str) -> Option<(i64, i64, usize)> {
     let (first, step): (i32, i64) = (first.parse().ok()?, step.parse().ok()?);
     let near = step.unsigned_abs() <= u64::from(u32::MAX);
     Some((i64::from(first), step, count.parse().ok().filter(|count| *count > 0 && near)?))
+}
+
+/// An instruction and an offset, such as `0.3+4`.
+fn member(word: &str) -> Option<(Site, i64)> {
+    let (site, offset) = word.split_at_checked(word.find(['+', '-'])?)?;
+    let (block, index) = site.split_once('.')?;
+    Some((Site { block: block.parse().ok()?, index: index.parse().ok()? }, offset.parse().ok()?))
 }
 
 fn kind(word: &str) -> Option<Kind> {
@@ -347,7 +383,8 @@ impl Reader {
         }
         words.expect(":")?;
         let (phis, ops, term) = (Vec::new(), Vec::new(), Term::Goto(id));
-        self.blocks.push(Block { block, full, preds, phis, ops, term });
+        let (checks, groups) = (None, Vec::new());
+        self.blocks.push(Block { block, full, preds, phis, ops, term, checks, groups });
         self.ended = false;
         Ok(())
     }
@@ -376,6 +413,18 @@ impl Reader {
             return Ok(());
         }
         let Some(block) = self.blocks.last_mut() else { return Ok(()) };
+        if word == "group" {
+            if !defs.is_empty() {
+                return Err("a group defines nothing".to_owned());
+            }
+            let group = words.group(block)?;
+            self.highest = self.highest.max(group.base.0);
+            block.groups.push(Rc::new(group));
+            return Ok(());
+        }
+        if !block.groups.is_empty() {
+            return Err("an operation behind a group".to_owned());
+        }
         if word == "phi" {
             let [def] = defs[..] else { return Err("a phi defines one value".to_owned()) };
             if !block.ops.is_empty() {

@@ -14,8 +14,10 @@
 //!   if pred v6 then b1 else b2
 //! ```
 //! An instruction is named by its PTX block and its index there; the comment is for people. Its first operand
-//! is the mask of its lanes. The comment of an access ends with its plan, once `mem` has made it. The constants of the lanes of an affine value are runs: first constant, step,
-//! and count.
+//! is the mask of its lanes. The comment of an access ends with its plan, once `mem` has made it, and the
+//! comment of a block's check says what is checked there. Behind its operations a block lists its groups of
+//! accesses ([`group`](super::group)). The constants of the lanes of an affine value are
+//! runs: first constant, step, and count.
 //!
 //! Invariant: the text has all of a function that its passes read. What follows from the rest is left out:
 //! [`Func::needed`], and kinds of values that nothing defines. Printing, parsing and printing gives the same
@@ -82,13 +84,14 @@ impl Printer<'_> {
             self.values(&phi.from)?;
             writeln!(self.out)?;
         }
-        block.ops.iter().try_for_each(|op| self.op(op))?;
+        block.ops.iter().try_for_each(|op| self.op(block, op))?;
+        block.groups.iter().try_for_each(|group| writeln!(self.out, "  {}", group.text(block)))?;
         write!(self.out, "  ")?;
         self.term(&block.term)?;
         writeln!(self.out)
     }
 
-    fn op(&mut self, op: &Op) -> fmt::Result {
+    fn op(&mut self, block: &Block, op: &Op) -> fmt::Result {
         write!(self.out, "  ")?;
         for def in &op.defs {
             self.def(*def)?;
@@ -126,6 +129,10 @@ impl Printer<'_> {
             OpKind::Guard(_, exit) | OpKind::Ahead(exit) | OpKind::Spare(_, exit) => {
                 write!(self.out, " ")?;
                 self.exit(exit)?;
+                if let (OpKind::Ahead(_), Some(checks)) = (&op.kind, &block.checks) {
+                    let text = checks.text(block);
+                    write!(self.out, "{}{text}", if text.is_empty() { "" } else { " ; " })?;
+                }
             }
             OpKind::Inst(site) => {
                 self.comment(*site)?;

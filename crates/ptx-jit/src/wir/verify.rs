@@ -9,6 +9,8 @@
 //!   the PTX instruction does.
 //! * In SSA form, a value is defined once, and its definition is on every path to each use. A zero is defined
 //!   everywhere.
+//! * Members of a group are loads, or stores, of the block relative to the group's register, and belong to no
+//!   other group.
 //! * If there are shapes, there is one for each value; constants of lanes are small, and masks and counts are
 //!   uniform.
 //!
@@ -21,7 +23,9 @@ use super::uses::{Def, DefUse};
 use super::{
     Block, BlockId, Cond, Effects, Exit, ExitReason, Func, Kind, Op, OpKind, Shape, Site, Term, Value,
 };
-use ptx::ir::{Function, Inst, Reg, RegClass};
+use ptx::ir::{Addr, Base, Function, Inst, Reg, RegClass, Src};
+use ptx::isa::Op as O;
+use std::collections::HashSet;
 use std::fmt;
 
 /// A broken rule, and where.
@@ -177,6 +181,38 @@ impl<E: Effects> Verifier<'_, E> {
         }
         let checked = self.term(&block.term);
         self.note(checked);
+        let checked = self.groups(block);
+        self.note(checked);
+    }
+
+    /// Members of groups are accesses relative to the group's register, each of one group.
+    fn groups(&self, block: &Block) -> Checked {
+        let mut seen = HashSet::new();
+        for group in &block.groups {
+            if group.members.len() < 2 {
+                return Err("a group of fewer than two accesses".to_owned());
+            }
+            for member in &group.members {
+                let op = block.ops.get(member.at).ok_or("a group of an operation that does not exist")?;
+                let OpKind::Inst(site) = op.kind else { return Err("a group of no access".to_owned()) };
+                let inst = site.inst(self.function).ok_or("a group of an instruction that does not exist")?;
+                let moves = match group.access.write {
+                    true => inst.op == O::St,
+                    false => matches!(inst.op, O::Ld | O::LdNc | O::Ldu),
+                };
+                let offset = match inst.srcs.first() {
+                    Some(Src::Addr(Addr { base: Base::Reg(_), index: None, offset })) => Some(*offset),
+                    _ => None,
+                };
+                if !moves || offset != Some(member.offset) || op.uses.get(1) != Some(&group.base) {
+                    return Err(format!("{} is not the access that its group has", name(op)));
+                }
+                if !seen.insert(member.at) {
+                    return Err(format!("{} belongs to two groups", name(op)));
+                }
+            }
+        }
+        Ok(())
     }
 
     fn op(&self, op: &Op) -> Checked {

@@ -7,12 +7,13 @@
 //! Invariants: all rows are in bounds before one is accessed. An asynchronous copy is complete when its
 //! instruction has been executed, as in the interpreter; so waiting for copies takes no code.
 
-use super::super::load_store::{Addresses, Reach};
+use super::super::load_store::Addresses;
 use super::super::{Codegen, LANES, Repr};
 use super::permute::permute;
 use crate::isel::matrix::has_rows_of_halves;
 use crate::llvm::{IntPred, Value};
 use crate::wir::access::Access;
+use crate::wir::checks::Reach;
 use crate::wir::{self, Op, Site};
 use ptx::ir::{Addr, Base, Dst, Inst, RegClass, Src};
 use ptx::isa::{Space, Word};
