@@ -1,5 +1,5 @@
-//! Memory accesses: [`classify`] says what each access is and how its lanes' addresses are related, and
-//! [`select`] which strategy is cheapest. What they find is stored in the operations
+//! Memory accesses: [`classify`] determines the kind of each access and the relation of its lanes' addresses,
+//! and [`select`] the cheapest strategy. The results are stored in the operations
 //! ([`wir::access`](crate::wir::access)).
 //!
 //! Invariant: nothing here depends on a value of LLVM. Two accesses with equal data have one strategy.
