@@ -21,7 +21,7 @@ Shape = Union[int, Sequence[int]]
 
 
 class Memory(Protocol):
-    """Bytes that something keeps."""
+    """Bytes that kernels can access, and the object that owns them."""
 
     @property
     def address(self) -> int: ...
@@ -35,8 +35,8 @@ class Memory(Protocol):
 class DeviceArray:
     """An array in memory of a device; :meth:`ptxvm.Vm.array` makes it.
 
-    It stays where it is: ``numpy.asarray(a)`` is a view of it, as are slices, and launches take it without a copy. It speaks
-    ``__array_interface__``, ``__cuda_array_interface__`` and DLPack (as memory of the CPU, which it is).
+    ``numpy.asarray(a)`` and slices are views of it, and launches take it without a copy. It implements ``__array_interface__``,
+    ``__cuda_array_interface__`` and DLPack (as memory of the CPU, which it is).
 
     >>> import numpy as np, ptxvm
     >>> a = ptxvm.Vm().array([1.0, 2.0, 3.0])

@@ -71,7 +71,7 @@ class Error(Exception):
 
 
 class UsageError(Error, ValueError):
-    """The caller is at fault: a kernel that does not exist, a launch that does not fit, an option that is not there."""
+    """The caller is at fault: an unknown kernel or option, or a launch that does not fit."""
 
 
 class ArgumentError(UsageError, TypeError):
@@ -79,7 +79,7 @@ class ArgumentError(UsageError, TypeError):
 
 
 class MachineError(Error, RuntimeError):
-    """The machine that we run on cannot: no memory, no threads."""
+    """The host lacks a resource: memory, or threads."""
 
 
 class RejectedError(Error):
@@ -116,7 +116,7 @@ class RejectedError(Error):
 
 
 class TrapError(Error):
-    """A kernel did what it may not, or was stopped.
+    """A kernel made a mistake, such as an access out of bounds, or was stopped.
 
     >>> import ptxvm
     >>> module = ptxvm.Vm().load(".version 6.4\\n.target sm_70\\n.address_size 64\\n.visible .entry k() { trap; }")

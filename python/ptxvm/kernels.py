@@ -56,7 +56,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Resources:
-    """What a kernel needs of a device."""
+    """The registers, memory and threads that a kernel needs."""
 
     #: 32-bit registers of a thread, an estimate.
     registers: int
@@ -114,8 +114,8 @@ class _Declared:
 class Kernel:
     """A kernel of a module, ready to be launched any number of times: ``kernel[grid, block](arguments...)``.
 
-    ``grid`` and ``block`` are numbers or up to three of them; behind them may stand a stream and bytes of dynamic shared memory, as in
-    numba: ``kernel[grid, block, stream, shared]``.
+    ``grid`` and ``block`` are numbers or up to three of them. A stream and bytes of dynamic shared memory may follow, as in numba:
+    ``kernel[grid, block, stream, shared]``.
 
     Arguments fit the types of the parameters. An array of numpy is copied to the device, and back when the kernel has ended; a
     :class:`DeviceArray` stays where it is. A structure (``.param .b8 p[24]``) is bytes, a structure of ``ctypes`` or a record of numpy.
@@ -139,7 +139,7 @@ class Kernel:
 
     @property
     def resources(self) -> Resources:
-        """What it needs of a device.
+        """The registers, memory and threads that it needs.
 
         >>> import ptxvm
         >>> text = ".version 6.4\\n.target sm_70\\n.address_size 64\\n.visible .entry k() .maxntid 64 { ret; }"
@@ -161,9 +161,9 @@ class Kernel:
         return Launcher(self, extent("grid", parts[0]), extent("block", parts[1]), stream, _count("shared", shared, 0))
 
     def declare(self, *types: str) -> "Kernel":
-        """The kernel with the types that its arguments must have: PTX says of an array its address alone.
+        """The kernel with types that its arguments must have. PTX declares only the address of an array.
 
-        A type is numpy's name, behind it for an array the extents: ``"float32"``, ``"float32[:]"``, ``"int32[64,:]"``.
+        A type is numpy's name, followed by the extents for an array: ``"float32"``, ``"float32[:]"``, ``"int32[64,:]"``.
 
         >>> import numpy as np, ptxvm
         >>> text = ".version 6.4\\n.target sm_70\\n.address_size 64\\n.visible .entry k(.param .u64 x) { ret; }"

@@ -80,7 +80,7 @@ def _number(value: Any) -> str:
 
 
 def _wants_bar() -> bool:
-    """Whether somebody is there to look at a bar: a terminal, or a notebook."""
+    """Whether a bar can be seen: standard error is a terminal, or this is a notebook."""
     if "ipykernel" in sys.modules:
         return True
     try:

@@ -10,7 +10,7 @@ __all__ = ["Report"]
 
 @dataclass(frozen=True)
 class Report:
-    """What a launch did.
+    """The report of a launch: times, counts, and what the kernel printed.
 
     >>> import ptxvm
     >>> module = ptxvm.Vm().load(".version 6.4\\n.target sm_70\\n.address_size 64\\n.visible .entry k() { ret; }")

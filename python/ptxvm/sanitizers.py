@@ -217,7 +217,7 @@ class FindingsError(Error):
 
 
 class Sanitizer(Sequence[Finding]):
-    """The block of :func:`ptxvm.sanitize`, and what was found in it: a sequence of :class:`Finding`.
+    """The block of :func:`ptxvm.sanitize`, and its findings: a sequence of :class:`Finding`.
 
     >>> import ptxvm
     >>> with ptxvm.sanitize("all") as found:
@@ -268,7 +268,7 @@ class Sanitizer(Sequence[Finding]):
 
     @property
     def findings(self) -> Tuple[Finding, ...]:
-        """What was found, until now or in the whole block."""
+        """The findings until now, or of the whole block."""
         return self._collected(self._devices) if self._done is None else self._done
 
     @property
@@ -310,14 +310,14 @@ def active() -> Optional[Sanitizer]:
 def sanitize(*tools: str, max_findings: int = 100, check: bool = True) -> Sanitizer:
     """A block in which sanitizers watch launches: ``with ptxvm.sanitize("racecheck") as found:``. Devices that the block makes are watched.
 
-    What a tool finds does not end the launch: an access is left out or a barrier is dealt with as the finding says, and the kernel goes on, so
+    A finding does not end the launch: the access is left out or the barrier is completed, as the finding says, and the kernel continues, so
     that one launch shows every mistake. Kernels run in the interpreter, on one thread of the operating system; another ``seed`` is another
     order of warps and CTAs. A kernel of a device that was made before the block is refused there: ``kernel.on(ptxvm.Vm())`` is the same kernel on a
     new one.
 
     :param tools: ``memcheck``, ``racecheck``, ``initcheck``, ``synccheck``, or ``all``; several are watched together. By default all.
     :param max_findings: how many different findings are recorded; then launches are stopped.
-    :param check: whether the end of the block raises :class:`FindingsError` where something was found; else the block gives it alone.
+    :param check: whether the end of the block raises :class:`FindingsError` if something was found; without it, only the value of the block has the findings.
 
     >>> import numpy as np, ptxvm
     >>> text = '''

@@ -32,7 +32,7 @@ class Event:
         return self._native.is_done()
 
     def wait(self) -> None:
-        """Waits for that.
+        """Waits until everything before it is done.
 
         >>> import ptxvm
         >>> ptxvm.Vm().stream().record().wait()
@@ -121,7 +121,7 @@ class Pending:
 
 
 class Stream:
-    """A queue of launches: they run one after another, beside those of other streams; :meth:`ptxvm.Vm.stream` makes it."""
+    """A queue of launches: they run one after another, and concurrently with those of other streams; :meth:`ptxvm.Vm.stream` makes it."""
 
     def __init__(self, native: _native.Stream) -> None:
         self._native = native
@@ -150,7 +150,7 @@ class Stream:
         return Event(self._native.record())
 
     def wait(self, event: Event) -> None:
-        """What is submitted from now on waits for an event, of this or another stream.
+        """Later launches of this stream wait for an event, of this or another stream.
 
         >>> import ptxvm
         >>> vm = ptxvm.Vm()

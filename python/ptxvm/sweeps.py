@@ -58,7 +58,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Result:
-    """What became of a case."""
+    """The outcome of a case."""
 
     #: Its place among the cases.
     index: int
@@ -85,7 +85,7 @@ class Result:
 
     @property
     def ok(self) -> bool:
-        """Whether it went well."""
+        """Whether the kernel ended and the check agreed."""
         return self.status == "ok"
 
 
@@ -150,7 +150,7 @@ def cases(
     tools: Iterable[Optional[Tools]] = (None,),
     options: Iterable[Mapping[str, Any]] = ({},),
 ) -> List[Case]:
-    """Every combination of these lists as a :class:`Case`: arguments, shapes, seeds, tools. What stands first changes slowest.
+    """Every combination of these lists as a :class:`Case`: arguments, shapes, seeds, tools. The first list changes slowest.
 
     >>> import ptxvm
     >>> found = ptxvm.cases([(1,), (2,)], block=[32, (8, 8)], seed=range(3), tools=[None, "racecheck"])
@@ -178,8 +178,8 @@ def sweep(
         ``multiprocessing`` or Ray); by default processes on all cores of this machine. Cases of workers that are lost are given to others.
     :param check: called in the worker with the case and the arrays after the launch; a result is ``wrong`` where it returns false or an
         ``AssertionError`` is raised. It must be a function that can be pickled.
-    :param results: a file in which each result becomes a line of JSON as soon as it is there. Cases that went well there are not launched
-        again; those that did not are launched first.
+    :param results: a file in which each result becomes a line of JSON as soon as it is there. Cases that are ``ok`` there are not launched
+        again; the others are launched first.
     :param keep_arrays: whether results hold the arrays, or their digests alone.
     :param progress: ``True`` for a bar of tqdm, or a function that gets the number of results and of cases.
 

@@ -156,7 +156,7 @@ class Vm:
         return DeviceArray(self, memory, array.shape, element)
 
     def from_dlpack(self, source: Any, *, writable: bool = False, name: str = "lent array") -> DeviceArray:
-        """Lets kernels access an array of another library where it is: whatever speaks DLPack with memory of the CPU.
+        """Lets kernels access an array of another library where it is. The array must implement DLPack for memory of the CPU.
 
         :param writable: take an array whose library does not say that it may be written to. Old versions of the protocol never say it.
 
@@ -173,7 +173,7 @@ class Vm:
         try:
             found = np.from_dlpack(source)
         except (AttributeError, TypeError, BufferError, RuntimeError) as error:
-            raise UsageError(f"expected an array that speaks DLPack, with memory of the CPU; found {type(source).__name__}: {error}") from None
+            raise UsageError(f"expected an array that implements DLPack for memory of the CPU, found {type(source).__name__}: {error}") from None
         if not found.flags.writeable:
             if not writable:
                 raise UsageError("the array does not say that it may be written to; `writable=True` if it may, `Vm.array` copies it")
@@ -190,7 +190,7 @@ class Vm:
         return Stream(self._native.stream())
 
     def synchronize(self) -> None:
-        """Waits until everything is done that streams were given. Errors of launches are for :meth:`Stream.synchronize` or :meth:`Pending.wait`.
+        """Waits until all work of streams is done. Errors of launches are raised by :meth:`Stream.synchronize` or :meth:`Pending.wait`.
 
         >>> import ptxvm
         >>> ptxvm.Vm().synchronize()

@@ -98,7 +98,7 @@ def test_dlpack_in(vm):
 def test_dlpack_in_of_another_device(vm):
     array = vm.array(np.arange(3, dtype=np.int32))
     assert vm.from_dlpack(array) is array
-    with pytest.raises(ptxvm.UsageError, match="speaks DLPack"):
+    with pytest.raises(ptxvm.UsageError, match="implements DLPack"):
         vm.from_dlpack([1, 2])
 
 

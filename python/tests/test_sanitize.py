@@ -203,7 +203,7 @@ def test_a_kernel_that_the_block_does_not_watch_is_refused():
             kernel[1, 64](out)
         kernel.on(ptxvm.Vm())[1, 64](out)
         assert len(found) == 1
-        # Whoever says so may.
+        # `tools=()` explicitly requests an unwatched device.
         ptxvm.Vm(tools=()).load(NEIGHBOURS)["neighbours"][1, 64](out)
     assert len(found) == 1
     kernel[1, 64](out)

@@ -5,6 +5,7 @@
 //! again. Each missing part is reported together with its fix.
 
 use crate::exec::folder;
+use crate::exec::nvcc::{OLDEST_CLANG, clang as installed_clang};
 use crate::{Exit, UsageError};
 use ptxvm::CodeCache;
 use std::fmt::Write as _;
@@ -147,26 +148,17 @@ fn temporary() -> Found {
 
 /// The compiler of our NVRTC.
 fn clang() -> Found {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&path).find_map(|folder| {
-        let names = [
-            "clang++",
-            "clang",
-            "clang++-19",
-            "clang++-18",
-            "clang++-17",
-            "clang++-16",
-            "clang++-15",
-            "clang++-14",
-        ];
-        names.iter().map(|name| folder.join(name)).find(|file| file.is_file())
-    });
-    match found {
-        Some(file) => Found::Fine(file.display().to_string()),
-        None => Found::Lacks(
-            "there is none on PATH: programs that compile CUDA C++ with NVRTC cannot".to_owned(),
-            "install clang 14 or later; other programs do not need it".to_owned(),
-        ),
+    let help = format!("install clang {OLDEST_CLANG} or later; only programs that use NVRTC need it");
+    let Some(file) = installed_clang() else {
+        return Found::Lacks("not on PATH: programs cannot compile CUDA C++ by NVRTC".to_owned(), help);
+    };
+    let output = std::process::Command::new(&file).arg("-dumpversion").output();
+    let version = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    let (file, version) = (file.display(), version.unwrap_or_default());
+    match version.split('.').next().unwrap_or_default().parse::<u32>() {
+        Ok(major) if major >= OLDEST_CLANG => Found::Fine(format!("{file}, version {version}")),
+        Ok(_) => Found::Lacks(format!("`{file}` is version {version}, which is too old for NVRTC"), help),
+        Err(_) => Found::Lacks(format!("`{file}` does not report a version"), help),
     }
 }
 

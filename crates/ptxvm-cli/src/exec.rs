@@ -14,7 +14,7 @@
 mod clients;
 mod findings;
 pub(crate) mod folder;
-mod nvcc;
+pub(crate) mod nvcc;
 mod release;
 mod relocatable;
 mod shim;

@@ -26,7 +26,7 @@ const STACK: usize = 16 << 20;
 enum Check {
     /// Whether its clause holds.
     Clause,
-    /// Whether all threads come to their end under a fair scheduler.
+    /// Whether all threads end under a fair scheduler.
     Liveness,
     /// Whether it has no data race.
     Races,
@@ -41,25 +41,25 @@ pub(crate) struct LitmusOptions {
     /// The model: ptx-6.0, or ptx-7.5 with proxies
     #[arg(long, value_name = "MODEL", default_value = "ptx-6.0", value_parser = model_named)]
     model: Model,
-    /// What is decided: the clause, whether spin loops end, or whether there is no data race
+    /// Decide the clause, whether all threads end, or whether there is no data race
     #[arg(long, value_enum, default_value = "clause")]
     check: Check,
     /// Print the execution that shows or breaks the clause
     #[arg(long)]
     show: bool,
-    /// Draw that execution; for one file alone
+    /// Draw that execution; allowed for a single file
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
     /// How often each branch of a thread may go backwards
     #[arg(long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u32).range(0..=100))]
     bound: u32,
-    /// Give a test up after so many seconds
+    /// Stop deciding a test after this many seconds
     #[arg(long, value_name = "SECONDS", default_value = "15", value_parser = clap::value_parser!(u64).range(1..=86400))]
     timeout: u64,
-    /// Give a test up after so many choices
+    /// Stop deciding a test after this many choices of the search
     #[arg(long, value_name = "N", default_value = "100000000")]
     max_choices: u64,
-    /// Take a rule out of the model; may be repeated
+    /// Remove a rule from the model; may be repeated
     #[arg(long, value_name = "RULE", value_parser = rule_named)]
     without: Vec<Rule>,
     /// List the rules of the models
@@ -142,7 +142,7 @@ fn rank(exit: Exit) -> u8 {
         Exit::Done => 0,
         Exit::Trapped => 1,
         Exit::Rejected => 2,
-        Exit::Usage | Exit::Interrupted | Exit::Terminated => 3,
+        Exit::Usage | Exit::Found | Exit::Interrupted | Exit::Terminated => 3,
     }
 }
 

@@ -50,6 +50,8 @@ pub(crate) enum Exit {
     Usage = 2,
     /// A trap stopped the kernel.
     Trapped = 3,
+    /// A sanitizer found something; `--error-exitcode` selects another status.
+    Found = 4,
     /// SIGINT stopped the kernel: 128 plus its number, as in shells.
     Interrupted = 128 + 2,
     /// SIGTERM stopped the kernel.

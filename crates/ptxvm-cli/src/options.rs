@@ -1,10 +1,15 @@
-//! The command line, as clap understands it. What each option means is fixed by the README's contract.
+//! The command line, as clap parses it.
+//!
+//! Invariant: scripts depend on options and exit statuses, so the meaning of an option never changes.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+/// What `--verbose` adds, at the end of the help.
+const VERBOSE: &str = "`ptxvm --version --verbose` also prints LLVM, the processor and its features.";
+
 /// The PTX virtual machine: checks and runs NVIDIA PTX on any CPU.
 #[derive(Debug, Parser)]
-#[command(name = "ptxvm", version, about, arg_required_else_help = true)]
+#[command(name = "ptxvm", version, about, arg_required_else_help = true, after_help = VERBOSE)]
 pub(crate) struct Cli {
     /// When diagnostics are printed in colors
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value = "auto")]
@@ -23,9 +28,9 @@ pub(crate) enum Command {
     Run(Box<RunOptions>),
     /// Run a kernel under tools that find memory errors, races, uninitialised values and misused barriers
     Sanitize(Box<SanitizeOptions>),
-    /// Bring PTX files into canonical layout; nothing but white space changes
+    /// Format PTX files in the canonical layout; only white space changes
     Fmt(FmtOptions),
-    /// Say what a diagnostic code means, with examples
+    /// Explain a diagnostic code, with examples
     Explain(ExplainOptions),
     /// List the instruction table, or one mnemonic
     Isa(IsaOptions),
@@ -35,7 +40,7 @@ pub(crate) enum Command {
     Litmus(crate::litmus::LitmusOptions),
     /// Run any CUDA program on the CPU
     Exec(Box<ExecOptions>),
-    /// Say what this installation has and lacks, and what to do
+    /// List the parts of this installation, and how to get missing ones
     Doctor,
     /// Print the completions of a shell: `eval "$(ptxvm completions bash)"`
     Completions(CompletionsOptions),
@@ -84,7 +89,7 @@ pub(crate) enum Format {
 /// Which engine executes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Engine {
-    /// The fastest that can.
+    /// Native code where it saves time, else the interpreter.
     Auto,
     /// The interpreter.
     Interp,
@@ -206,7 +211,7 @@ pub(crate) struct RunOptions {
     /// Texels with a name, for objects that share them: `tex:@NAME`, `surf:@NAME`
     #[arg(long = "texels", value_name = "NAME=SOURCE[,FIELD=VALUE]...")]
     pub(crate) texels: Vec<String>,
-    /// Read kernel, grid, block, shared, args, bind and texels from this file; options here go before it
+    /// Read kernel, grid, block, shared, args, bind and texels from this file; options of the command line override it
     #[arg(long = "launch", value_name = "FILE.json")]
     pub(crate) launch: Option<std::path::PathBuf>,
     /// Which engine executes
@@ -245,7 +250,7 @@ pub(crate) struct RunOptions {
     /// --threads, so that runs repeat
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
-    /// Begin memory that the manual leaves undefined (shared and local memory, `malloc`) with these bytes over and over, not with zeros
+    /// Initialise memory that the manual leaves undefined (shared and local memory, `malloc`) with these bytes, repeated, instead of zeros
     #[arg(long, value_name = "HEX", value_parser = ptxvm::Fill::parse)]
     pub(crate) fill: Option<ptxvm::Fill>,
     /// Check as if to load on this architecture [default: the module's own .target]
@@ -279,15 +284,15 @@ pub(crate) struct SanitizeOptions {
     #[arg(long, value_name = "TOOL[,TOOL]...", required = true, value_parser = tools)]
     pub(crate) tool: Tools,
     /// Exit status when something was found
-    #[arg(long, value_name = "N", default_value_t = 4)]
+    #[arg(long, value_name = "N", default_value_t = crate::Exit::Found as u8)]
     pub(crate) error_exitcode: u8,
-    /// Stop after so many different findings
+    /// Stop after this many different findings
     #[arg(long, value_name = "N", default_value_t = ptxvm::SanitizeOptions::MAX_FINDINGS as u64, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub(crate) max_findings: u64,
     /// Do not report what the rules in this file cover, one a line, such as `kind=race kernel=scan_* line=41`
     #[arg(long, value_name = "FILE")]
     pub(crate) suppressions: Option<std::path::PathBuf>,
-    /// Run with so many seeds, from --seed on, each on new memory, and say which of them found something
+    /// Run with this many seeds, starting at --seed, each on new memory, and report which of them found something
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) schedules: u32,
     /// How the kernel is run.
@@ -476,7 +481,7 @@ pub(crate) struct ExecOptions {
         value_name = "COMMAND"
     )]
     pub(crate) command: Vec<std::ffi::OsString>,
-    /// Where our libraries are [default: beside this program, or lib/ptxvm beside its folder]
+    /// The folder of the CUDA libraries [default: beside this program, or lib/ptxvm beside its folder]
     #[arg(long, value_name = "FOLDER", env = "PTXVM_LIBRARY_PATH")]
     pub(crate) library_path: Option<std::path::PathBuf>,
     /// Run nothing, and print the variables for a shell: `eval "$(ptxvm exec --print-env)"`; the folder that they name stays
@@ -505,7 +510,7 @@ pub(crate) struct ToolOptions {
     /// Exit status when something was found [default: 4]
     #[arg(long, value_name = "N", requires = "tool")]
     pub(crate) error_exitcode: Option<u8>,
-    /// Record so many different findings of each process [default: 100]
+    /// Record at most this many different findings of each process [default: 100]
     #[arg(long, value_name = "N", requires = "tool", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub(crate) max_findings: Option<u64>,
     /// Do not report what the rules in this file cover, one a line, such as `kind=race kernel=scan_* line=41`
@@ -534,22 +539,22 @@ pub(crate) struct LibraryOptions {
     /// Stop a kernel that runs longer
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     timeout: Option<std::time::Duration>,
-    /// Schedule seed of all kernels: another order of lanes' turns, warps and CTAs, on one OS thread
+    /// Schedule seed of all kernels: permutes warps and CTAs and varies their time slices, on one OS thread
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Begin memory that the program has not initialised with these bytes over and over, not with zeros
+    /// Initialise memory that the program has not written with these bytes, repeated, instead of zeros
     #[arg(long, value_name = "HEX", value_parser = hex)]
     fill: Option<String>,
-    /// Name on standard error each kernel that ran: its time and instructions
+    /// Write to standard error each kernel that ran, with its time and instructions
     #[arg(long)]
     stats: bool,
-    /// After a trap, answer with its error once and go on: the next test of a suite in the same process runs
+    /// After a trap, one call returns its error, and then the context works again, so that the next test of a suite can run
     #[arg(long)]
     recover: bool,
-    /// Kernels may access all memory of the process: clients that hand host pointers to kernels (tensors on the CPU) need it
+    /// Let kernels access all memory of the process, for clients that pass host pointers to kernels (tensors on the CPU)
     #[arg(long)]
     host_pointers: bool,
-    /// Name on standard error what is refused, what fails, or every call
+    /// Write to standard error each unsupported function that is called, each call that fails, or every call
     #[arg(long, value_name = "WHAT", value_parser = ["refused", "errors", "calls"])]
     log: Option<String>,
     /// Keep each PTX text that the program loads, from files or from memory, as a file in this folder

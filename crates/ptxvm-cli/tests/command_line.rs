@@ -264,6 +264,23 @@ fn the_doctor_says_what_is_missing_and_what_to_do() {
     }
 }
 
+#[test]
+fn the_doctor_compares_the_version_of_clang() {
+    let scratch = Scratch::new("clang");
+    let report = |version: &str| {
+        let clang = scratch.write("bin/clang-25", &format!("#!/bin/sh\necho {version}\n"));
+        let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&clang, executable).expect("an executable file");
+        let bin = scratch.0.join("bin");
+        out(&command(&["doctor"]).env("PATH", bin).env_remove("PTXVM_CLANG").output().expect("it starts"))
+    };
+    let newer = report("25.1.0");
+    assert!(newer.contains("ok       clang: ") && newer.contains("clang-25, version 25.1.0"), "{newer}");
+    let older = report("16.0.6");
+    assert!(older.contains("note     clang: ") && older.contains("is version 16.0.6"), "{older}");
+    assert!(older.contains("install clang 19 or later"), "{older}");
+}
+
 /// Stand-ins for our libraries.
 fn libraries(scratch: &Scratch) -> String {
     scratch.write("lib/libptxvm_cuda.so", "");

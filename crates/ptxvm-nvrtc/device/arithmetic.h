@@ -55,7 +55,14 @@ PTXVM_1(float, frsqrt_rn, float, (float)(1.0 / __nvvm_sqrt_rn_d((double)x)))
 PTXVM_1(float, rsqrtf, float, __nvvm_rsqrt_approx_f(x))
 PTXVM_1(double, rsqrt, double, 1.0 / __nvvm_sqrt_rn_d(x))
 PTXVM_1(double, sqrt, double, __builtin_sqrt(x))
+// Clang 19 rounds `__builtin_sqrtf` correctly whatever the option for it says.
+#if PTXVM_PREC_SQRT
 PTXVM_1(float, sqrtf, float, __builtin_sqrtf(x))
+#elif PTXVM_FTZ
+PTXVM_1(float, sqrtf, float, __nvvm_sqrt_approx_ftz_f(x))
+#else
+PTXVM_1(float, sqrtf, float, __nvvm_sqrt_approx_f(x))
+#endif
 PTXVM_3(double, fma, double, double, double, __builtin_fma(x, y, z))
 PTXVM_3(float, fmaf, float, float, float, __builtin_fmaf(x, y, z))
 PTXVM_2(double, fmax, double, double, __builtin_fmax(x, y))

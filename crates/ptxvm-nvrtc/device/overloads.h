@@ -215,6 +215,22 @@ PTXVM_MATCH(double, 64, unsigned long long)
 PTXVM_OVERLOAD void __nanosleep(unsigned time) { __nvvm_nanosleep(time); }
 #endif
 
+// Reductions over the lanes of a mask.
+#if __CUDA_ARCH__ >= 800
+#define PTXVM_REDUCE(name, type, builtin)                                                                             \
+  PTXVM_OVERLOAD type __reduce_##name##_sync(unsigned mask, type v) { return builtin(v, mask); }
+PTXVM_REDUCE(add, unsigned, __nvvm_redux_sync_add)
+PTXVM_REDUCE(add, int, __nvvm_redux_sync_add)
+PTXVM_REDUCE(min, unsigned, __nvvm_redux_sync_umin)
+PTXVM_REDUCE(min, int, __nvvm_redux_sync_min)
+PTXVM_REDUCE(max, unsigned, __nvvm_redux_sync_umax)
+PTXVM_REDUCE(max, int, __nvvm_redux_sync_max)
+PTXVM_REDUCE(and, unsigned, __nvvm_redux_sync_and)
+PTXVM_REDUCE(or, unsigned, __nvvm_redux_sync_or)
+PTXVM_REDUCE(xor, unsigned, __nvvm_redux_sync_xor)
+#undef PTXVM_REDUCE
+#endif
+
 #if __CUDA_ARCH__ >= 610
 #define PTXVM_DOT(name, instruction, result, a, b)                                                                    \
   PTXVM_OVERLOAD result name(a x, b y, result z) {                                                                    \

@@ -6,6 +6,10 @@
 #pragma once
 #pragma clang system_header
 
+#if __clang_major__ < 19
+#error "ptxvm's NVRTC needs clang 19 or later; PTXVM_CLANG names the compiler"
+#endif
+
 #define __host__ __attribute__((host))
 #define __device__ __attribute__((device))
 #define __global__ __attribute__((global))
@@ -116,7 +120,20 @@ __device__ void __assertfail(const char *message, const char *file, unsigned lin
 // It includes crt/sm_70_rt.hpp; CUDA's copy of that file causes warnings.
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-W#warnings"
+// Clang 19 exchanges mask and value in these; overloads.h defines them.
+#define __reduce_add_sync __clang_reduce_add_sync
+#define __reduce_min_sync __clang_reduce_min_sync
+#define __reduce_max_sync __clang_reduce_max_sync
+#define __reduce_and_sync __clang_reduce_and_sync
+#define __reduce_or_sync __clang_reduce_or_sync
+#define __reduce_xor_sync __clang_reduce_xor_sync
 #include <__clang_cuda_intrinsics.h>
+#undef __reduce_add_sync
+#undef __reduce_min_sync
+#undef __reduce_max_sync
+#undef __reduce_and_sync
+#undef __reduce_or_sync
+#undef __reduce_xor_sync
 #pragma clang diagnostic pop
 #ifdef PTXVM_LIMITS
 #undef INT_MAX

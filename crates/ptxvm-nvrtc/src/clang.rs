@@ -20,9 +20,9 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// The versions in the executable names that are searched, newest first, before plain `clang++`. Chosen: the
-/// first version writes PTX for sm_90.
-const VERSIONS: std::ops::RangeInclusive<u32> = 16..=30;
+/// The versions in the executable names that are searched, newest first, before plain `clang`. Version 16 lacks
+/// builtins that `device/` needs, 19 is the oldest with which the tests pass; `device/rtc.h` rejects older ones.
+const VERSIONS: std::ops::RangeInclusive<u32> = 19..=30;
 /// The interval at which the child and the caller's callback are polled. Small programs take a fifth of a
 /// second.
 const INTERVAL: Duration = Duration::from_millis(5);
@@ -229,7 +229,7 @@ fn messages(folder: &Folder, said: &PathBuf) -> io::Result<String> {
 
 /// The advice if no compiler is found.
 pub(crate) fn missing() -> String {
-    let text = "no clang was found to compile CUDA C++: install it, or set PTXVM_CLANG to its path, or set PTXVM_NVRTC to the path of NVIDIA's libnvrtc";
+    let text = "no clang was found to compile CUDA C++: install clang 19 or later, or set PTXVM_CLANG to its path, or set PTXVM_NVRTC to the path of NVIDIA's libnvrtc";
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| log::say(&format!("ptxvm: nvrtcCompileProgram: {text}")));
     text.to_owned()

@@ -70,7 +70,8 @@ extern "C" __global__ void __launch_bounds__(32) all(unsigned *data) {
   TEST(34, __match_any_sync(~0u, lane & 1) == (lane & 1 ? 0xaaaaaaaau : 0x55555555u));
 #endif
 #if __CUDA_ARCH__ >= 800
-  TEST(35, __reduce_add_sync(~0u, 1u) == 32);
+  TEST(35, __reduce_add_sync(~0u, 1u) == 32 && __reduce_xor_sync(~0u, 1u << lane) == ~0u);
+  TEST(38, __reduce_min_sync(~0u, (int)lane - 5) == -5 && __reduce_max_sync(~0u, lane) == 31);
 #endif
 #if !defined(__CUDACC_RTC__) || !defined(__CUDACC__) || __CUDACC_VER_MAJOR__ < 12 || !defined(__CUDA_ARCH__)
   result = 99;

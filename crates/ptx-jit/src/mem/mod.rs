@@ -1,6 +1,7 @@
-//! Memory accesses: [`classify`] says what each access is and how its lanes' addresses are related, [`group`]
-//! which accesses are emitted together, and [`select`] which strategy is cheapest. What they find is stored in
-//! the operations ([`wir::access`](crate::wir::access)) and blocks ([`wir::group`](crate::wir::group)).
+//! Memory accesses: [`classify`] determines the kind of each access and the relation of its lanes' addresses,
+//! [`group`] the accesses that are emitted together, and [`select`] the cheapest strategy. The results are
+//! stored in the operations ([`wir::access`](crate::wir::access)) and blocks
+//! ([`wir::group`](crate::wir::group)).
 //!
 //! Invariant: nothing here depends on a value of LLVM. Two accesses with equal data have one strategy.
 

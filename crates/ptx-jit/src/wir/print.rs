@@ -15,13 +15,13 @@
 //! ```
 //! An instruction is named by its PTX block and its index there; the comment is for people. Its first operand
 //! is the mask of its lanes. The comment of an access ends with its plan, once `mem` has made it, and the
-//! comment of a block's check says what is checked there. Behind its operations a block lists its groups of
-//! accesses ([`group`](super::group)). The constants of the lanes of an affine value are
+//! comment of a block's check names the checked range. A block lists its groups of accesses
+//! ([`group`](super::group)) after its operations. The constants of the lanes of an affine value are printed as
 //! runs: first constant, step, and count.
 //!
-//! Invariant: the text has all of a function that its passes read. What follows from the rest is left out:
-//! [`Func::needed`], and kinds of values that nothing defines. Printing, parsing and printing gives the same
-//! text.
+//! Invariant: the text contains all parts of a function that passes read. Parts that follow from the rest are
+//! left out: [`Func::needed`], and kinds of values that nothing defines. Printing, parsing and printing gives
+//! the same text.
 
 use super::{Block, Cond, Exit, ExitReason, Func, Kind, Op, OpKind, Pending, Shape, Site, Term, Value};
 use ptx::ir::{Function, Program, Reg, RegClass};

@@ -1,7 +1,8 @@
-//! What tools find in a program: read from the journal of its processes when it has ended.
+//! Findings of the tools in a program, read from the journal of its processes when it has ended.
 //!
-//! Each process appends what it finds to a file in the folder of the run, as soon as it is found, and prints it. This process prints what
-//! a process died before it could print, and the summary; it writes the report.
+//! Each process appends a finding to a file in the folder of the run as soon as it is made, and prints it.
+//! This process prints the findings that a process could not print before it died, and the summary. It also
+//! writes the report.
 //!
 //! Invariants: findings that are the same in several processes are one, with the sum of their counts; the summary is the last line. A report
 //! that cannot be written is an error before the program runs.
@@ -14,9 +15,6 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-
-/// Exit status when something was found, unless the user chooses another.
-const FOUND: u8 = 4;
 
 /// Tools that watch a program.
 pub(super) struct Findings {
@@ -68,7 +66,7 @@ impl Findings {
         };
         let report = options.report.as_ref().map(open).transpose()?;
         let journal = folder.findings();
-        Ok(Some(Self { journal, report, status: options.error_exitcode.unwrap_or(FOUND) }))
+        Ok(Some(Self { journal, report, status: options.error_exitcode.unwrap_or(crate::Exit::Found as u8) }))
     }
 
     /// The variable that names the journal.

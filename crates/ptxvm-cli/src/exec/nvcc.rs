@@ -150,13 +150,17 @@ impl Job {
     }
 }
 
-/// The compiler: `PTXVM_CLANG`, or the latest clang on `PATH`.
-fn clang() -> Option<PathBuf> {
+/// The oldest clang that ptxvm's NVRTC and this stand-in are tested with.
+pub(crate) const OLDEST_CLANG: u32 = 19;
+
+/// The compiler: `PTXVM_CLANG`, or the latest clang on `PATH`, as NVRTC finds it.
+pub(crate) fn clang() -> Option<PathBuf> {
     if let Some(named) = std::env::var_os("PTXVM_CLANG").filter(|name| !name.is_empty()) {
         return Some(named.into());
     }
     let path = std::env::var_os("PATH")?;
-    let names = (16..=30).rev().map(|version| format!("clang-{version}")).chain(["clang".to_owned()]);
+    let names =
+        (OLDEST_CLANG..=30).rev().map(|version| format!("clang-{version}")).chain(["clang".to_owned()]);
     let find = |name: String| {
         std::env::split_paths(&path).map(|folder| folder.join(&name)).find(|file| file.is_file())
     };

@@ -179,7 +179,7 @@ impl Drop for Program {
 
 /// Whether there is a clang; prints that the test is skipped if there is none.
 pub(crate) fn has_clang() -> bool {
-    let names = (16..=30).rev().map(|version| format!("clang-{version}")).chain(["clang".to_owned()]);
+    let names = (19..=30).rev().map(|version| format!("clang-{version}")).chain(["clang".to_owned()]);
     let named = std::env::var("PTXVM_CLANG").into_iter();
     let found = named.chain(names).any(|name| Command::new(name).arg("--version").output().is_ok());
     if !found {
