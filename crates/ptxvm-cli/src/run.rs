@@ -322,6 +322,9 @@ impl Session<'_> {
             for (name, count) in &ran.fallbacks {
                 let _infallible = write!(text, "\n  no native code: {name} ({count})");
             }
+            for name in &ran.interpreted_functions {
+                let _infallible = write!(text, "\n  no native code: device function `{name}`");
+            }
             if let Some(why) = &ran.refused_folder {
                 let _infallible = write!(text, "\n  code is not kept on disk: {why}");
             }

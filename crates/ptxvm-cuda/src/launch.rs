@@ -244,13 +244,14 @@ pub(crate) fn run(
         }
         if driver.settings.stats {
             log::say(&format!(
-                "ptxvm: `{}`: {:?}, {} thread instructions, {} warp instructions, {} of them in native code{}{}{}",
+                "ptxvm: `{}`: {:?}, {} thread instructions, {} warp instructions, {} of them in native code{}{}{}{}",
                 function.kernel.name(),
                 report.elapsed,
                 report.thread_instructions,
                 report.warp_instructions,
                 report.ran.native_instructions,
                 not_native(report),
+                interpreted(report),
                 not_compiled(report, launch.engine),
                 report
                     .ran
@@ -290,6 +291,15 @@ fn not_native(report: &ptxvm::Report) -> String {
     let each = ran.fallbacks.iter().map(|(name, count)| format!("`{name}` {count} times"));
     let all = each.collect::<Vec<_>>().join(", ");
     format!(" ({} of these by the interpreter's functions; no native code: {all})", ran.fallback_instructions)
+}
+
+/// The device functions that ran in the interpreter, for the statistics.
+fn interpreted(report: &ptxvm::Report) -> String {
+    let names: Vec<_> = report.ran.interpreted_functions.iter().map(|name| format!("`{name}`")).collect();
+    if names.is_empty() {
+        return String::new();
+    }
+    format!("; device functions without native code: {}", names.join(", "))
 }
 
 /// A launch for programs of CUDA 1: the function holds the other settings.

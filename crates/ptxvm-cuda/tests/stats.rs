@@ -56,6 +56,54 @@ fn each_kernel_that_ran_has_a_line() {
     }
 }
 
+/// A kernel that calls a device function, which calls another.
+const CALLS: &str = "
+.version 6.4
+.target sm_70
+.address_size 64
+.func inner(.param .u64 at) { .reg .b64 %rd; ld.param.u64 %rd, [at]; st.global.u32 [%rd], 5; ret; }
+.func outer(.param .u64 at)
+{
+    .reg .b64 %rd; .param .b64 p;
+    ld.param.u64 %rd, [at]; st.param.b64 [p], %rd; call.uni inner, (p); ret;
+}
+.func unused() { ret; }
+.visible .entry calls(.param .u64 at)
+{
+    .reg .b64 %rd; .param .b64 p;
+    ld.param.u64 %rd, [at]; st.param.b64 [p], %rd; call.uni outer, (p); ret;
+}
+";
+
+#[test]
+fn launches_with_calls() {
+    if std::env::var_os(CHILD).is_none() {
+        return;
+    }
+    let (api, _) = Api::with_context();
+    let text = std::ffi::CString::new(CALLS).expect("no zero in it");
+    let module = api.make("cuModuleLoadData", |out: *mut usize| (out, text.as_ptr()));
+    let data = api.alloc(4);
+    assert_eq!(api.launch(api.function(module, "calls"), (1, 32), NULL, data), 0);
+    api.ok("cuCtxSynchronize", ());
+    assert_eq!(api.read(data, 1), [5]);
+}
+
+#[test]
+fn device_functions_without_native_code_are_named() {
+    let program = std::env::current_exe().expect("this program");
+    let mut child = Command::new(program);
+    child.args(["--exact", "launches_with_calls", "--nocapture"]).env(CHILD, "1");
+    let output = child.env("PTXVM_STATS", "1").env("PTXVM_ENGINE", "jit").output().expect("it starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    if said.contains("the interpreter, many times slower") {
+        // There is no compiler on this machine.
+        return;
+    }
+    assert!(said.contains("; device functions without native code: `outer`, `inner`\n"), "{said}");
+}
+
 #[test]
 fn without_it_nothing_is_said() {
     assert!(!said("0").contains("thread instructions"));

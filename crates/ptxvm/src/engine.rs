@@ -63,6 +63,9 @@ pub struct Ran {
     pub fallback_instructions: u64,
     /// Instructions of the kernel without native code, with their number of occurrences.
     pub fallbacks: Vec<(String, u32)>,
+    /// Device functions that the kernel may call, directly or through others. The interpreter runs them, also
+    /// where the kernel is native code.
+    pub interpreted_functions: Vec<String>,
     /// The folder that code is kept in on disk, and why it is not used, where that is so.
     pub refused_folder: Option<String>,
 }

@@ -20,6 +20,7 @@
 
 use super::{Cpu, Engine, Listing, Ran, Source};
 use crate::{CodeCache, Error, Launch};
+use ptx::ir::{Callee, Terminator};
 use ptx_exec::launch::{Kernel, LaunchConfig, LaunchError, LaunchReport};
 use ptx_exec::native::{Native, Supply};
 pub use ptx_jit::guard_this_thread;
@@ -100,6 +101,8 @@ enum Made {
         code: Arc<Compiled>,
         source: Source,
         took: Duration,
+        /// The device functions that the kernel may call.
+        calls: Vec<String>,
         /// Whether a launch has reported it.
         told: AtomicBool,
     },
@@ -184,6 +187,32 @@ impl Natives {
     }
 }
 
+/// The names of the device functions with a body that a kernel may call, directly or through others, in the
+/// order of their first calls. A call by address without a list of its targets counts as none.
+fn called_by(kernel: &Kernel) -> Vec<String> {
+    let functions = &kernel.module().program().functions;
+    let mut found = vec![kernel.id()];
+    let mut next = 0;
+    while let Some(id) = found.get(next) {
+        next += 1;
+        let Some(function) = functions.get(id.0 as usize) else { continue };
+        for block in &function.blocks {
+            let Terminator::Call(call) = &block.term else { continue };
+            let callees = match &call.callee {
+                Callee::Direct(id) => std::slice::from_ref(id),
+                Callee::Indirect { allowed, .. } => allowed.as_deref().unwrap_or_default(),
+            };
+            for id in callees {
+                let has_body = functions.get(id.0 as usize).is_some_and(|callee| !callee.blocks.is_empty());
+                if has_body && !found.contains(id) {
+                    found.push(*id);
+                }
+            }
+        }
+    }
+    found[1..].iter().map(|id| functions[id.0 as usize].name.clone()).collect()
+}
+
 impl Slot {
     fn code(&self) -> Option<&Arc<Compiled>> {
         match self.made.get()? {
@@ -192,7 +221,7 @@ impl Slot {
         }
     }
 
-    fn set(&self, found: Found, compiled: Source) {
+    fn set(&self, kernel: &Kernel, found: Found, compiled: Source) {
         let Found { code, source, took } = found;
         let source = match source {
             ptx_jit::Source::Compiled => compiled,
@@ -200,7 +229,8 @@ impl Slot {
             ptx_jit::Source::Disk => Source::Disk,
         };
         // Another thread may have been faster, with an equal result.
-        let _ = self.made.set(Made::Code { code, source, took, told: AtomicBool::new(false) });
+        let calls = called_by(kernel);
+        let _ = self.made.set(Made::Code { code, source, took, calls, told: AtomicBool::new(false) });
     }
 
     /// The time of launches without it, estimated from the executed instructions.
@@ -213,7 +243,7 @@ impl Slot {
         if !self.looked.swap(true, Ordering::Relaxed)
             && let Some(found) = compiler.find(kernel, self.shape)
         {
-            self.set(found, Source::Compiled);
+            self.set(kernel, found, Source::Compiled);
         }
     }
 
@@ -221,7 +251,7 @@ impl Slot {
         self.look(compiler, kernel);
         if self.made.get().is_none() {
             match compiler.compile(kernel, self.shape) {
-                Ok(found) => self.set(found, source),
+                Ok(found) => self.set(kernel, found, source),
                 Err(error) => drop(self.made.set(Made::Not(error.to_string()))),
             }
         }
@@ -231,11 +261,12 @@ impl Slot {
     fn tell(&self, compiler: &Compiler, ran: &mut Ran) {
         ran.refused_folder = compiler.refused_folder();
         match self.made.get() {
-            Some(Made::Code { code, source, took, told }) => {
+            Some(Made::Code { code, source, took, calls, told }) => {
                 let first = !told.swap(true, Ordering::Relaxed);
                 ran.source = Some(if first { *source } else { Source::Kernel });
                 ran.compiled = if first { *took } else { Duration::ZERO };
                 ran.fallbacks = code.fallbacks().iter().map(|(n, c)| (n.clone(), *c)).collect();
+                ran.interpreted_functions.clone_from(calls);
             }
             Some(Made::Not(why)) => {
                 ran.why_not = Some(why.clone());
