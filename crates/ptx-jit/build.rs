@@ -1,7 +1,9 @@
-//! Finds an LLVM 22 at build time and tells the crate its path, as the default of where to load it from at run time.
+//! Finds an LLVM 22 at build time, and records its path in the crate as the default for loading it at run
+//! time.
 //!
-//! `PTXVM_LLVM` (a library, or a prefix or folder that holds one) comes first; then the library that rustc itself uses.
-//! Where neither is there the crate still builds: it then looks for LLVM only at run time, and says so.
+//! `PTXVM_LLVM` (a library, or a prefix or folder that contains one) has priority over the library that rustc
+//! itself uses. If neither exists, the crate still builds, and reports that LLVM is searched only at run
+//! time.
 //!
 //! It also tells the crate a hash of the sources that decide which code is made, for the keys of the cache. From a package of crates.io
 //! the sources of the other crates are not beside this one; their version, which all crates share, stands for them.

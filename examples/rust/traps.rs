@@ -1,4 +1,4 @@
-//! What goes wrong is a value: a text that is rejected, an access out of bounds, and a loop without an end.
+//! Errors are values: a rejected text, an access out of bounds, and a loop without an end.
 
 use ptxvm::{Arg, Error, ErrorKind, FaultKind, Launch, Vm};
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! Writes the corpora and the dictionary: `cargo run --example seed`.
 //!
-//! Every text of the tests below 48 KiB is a seed, and so are modules made from the rows of the instruction
-//! table. The dictionary has the words of the table.
+//! Seeds are all texts of the tests below 48 KiB, and modules made from the rows of the instruction table.
+//! The dictionary has the words of the table.
 
 use std::error::Error;
 use std::fs;

@@ -1,8 +1,8 @@
 //! The lines that the libraries write to standard error, and the setting that selects them.
 //!
-//! `PTXVM_LOG=refused` names each unsupported function or use when a program calls it. `PTXVM_LOG=errors` also
-//! names each call that fails, and `PTXVM_LOG=calls` each call. Without it nothing is written but what a library
-//! passes to [`say`] itself, such as reports of traps.
+//! `PTXVM_LOG=refused` names each unsupported function or use when a program calls it. `PTXVM_LOG=errors`
+//! also names each call that fails, and `PTXVM_LOG=calls` each call. Without the variable, only texts that a
+//! library passes to [`say`] are written, such as reports of traps.
 //!
 //! Invariant: nothing here fails; a closed standard error is not an error. The setting is read once.
 

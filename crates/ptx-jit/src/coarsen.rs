@@ -1,9 +1,10 @@
 //! Coarsening: which kernels execute several warps as one coarse warp, and how many.
 //!
-//! A barrier costs each warp the stores and loads of what lives across it, and each warp recomputes what is
-//! uniform in the CTA: addresses, bounds, counters. A coarse warp does that once, and the dependence chains
-//! of its warps execute in parallel. Coarsening pays where warps meet at barriers; it costs registers and
-//! code. The factor is the largest whose values fit into the registers.
+//! At a barrier, each warp stores its live values and loads them again. Each warp also recomputes values that
+//! are uniform in the CTA: addresses, bounds, counters. A coarse warp does this once for all its warps, and
+//! the dependence chains of its warps execute in parallel. Coarsening is worthwhile where warps meet at
+//! barriers; it needs more registers and more code. The factor is the largest whose values fit into the
+//! registers.
 //!
 //! Invariant: results do not depend on the factor. An operation that several warps cannot execute together is
 //! absent from a function that is chosen here, or is a side exit.

@@ -1,9 +1,9 @@
 //! The passes that make a function of WIR, in their order.
 //!
 //! Invariant: this is the only place that runs a pass of `build`, `opt` or `analysis` on a whole function.
-//! Code generation begins with what it returns. Every pass but the construction of the graph can be left out,
-//! for tests of what it does ([`Passes::without`]); what is compiled has all of them. A build with debug
-//! assertions verifies the function after each pass.
+//! Code generation begins with what it returns. Every pass except the construction of the graph can be left
+//! out, to test its effect ([`Passes::without`]). Kernels that are executed are compiled with all passes. A
+//! build with debug assertions verifies the function after each pass.
 
 use crate::analysis::{Analyses, divergence, range, shape};
 use crate::build::{cfg, ssa};

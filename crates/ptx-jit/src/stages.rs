@@ -1,4 +1,4 @@
-//! A function as text after any pass: what `--emit wir` prints and what file tests compare.
+//! A function as text after any pass, for `--emit wir` and for file tests.
 //!
 //! Invariant: the text after a pass depends on the function, the launch and the passes alone.
 

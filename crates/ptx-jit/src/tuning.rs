@@ -1,11 +1,13 @@
-//! What things cost: every constant that decides whether an optimisation pays, by name, with where it was measured.
+//! Costs: every constant that decides whether an optimisation is worthwhile, by name, with the processor on
+//! which it was measured.
 //!
-//! Two kinds stand here. [`Tuning`] holds what differs between micro-architectures; a [`Target`](crate::target::Target) carries one. The
-//! constants below it are the same for all: bounds on the size of code and the time to make it, and thresholds.
-//! "Measured" names the processor; "chosen" means that no measurement decides between this value and its neighbours.
+//! There are two kinds. [`Tuning`] has the constants that differ between micro-architectures; a
+//! [`Target`](crate::target::Target) carries one. The constants below it are the same for all: bounds on the
+//! size of code and the time to make it, and thresholds. "Measured" names the processor; "chosen" means that
+//! no measurement decides between this value and its neighbours.
 //!
-//! Invariant: no value here changes results, only time and the size of code. Bounds that correctness needs (against overflow, say) stand
-//! with the code whose invariant they keep.
+//! Invariant: no value here changes results, only time and the size of code. Bounds that correctness needs
+//! (for example against overflow) are in the code whose invariant they keep.
 
 use crate::features::{Feature, Features, Level};
 

@@ -269,7 +269,7 @@ impl Finding {
     }
 }
 
-/// What makes two findings the same: kind, kernel, file, line, the line of the second access, and without a line what is said.
+/// The parts that equal findings share: kind, kernel, file, line, the line of the second access; without a line, the message.
 pub(crate) type Key = (Kind, String, String, Option<u32>, Option<u32>, Option<String>);
 
 impl Finding {

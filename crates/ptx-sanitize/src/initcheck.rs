@@ -12,10 +12,11 @@
 //! reported. Bitwise operations, shifts, and selections of fields and bytes are tracked bit by bit. In a copy to
 //! the host, short undefined ranges that recur often are regarded as padding.
 //!
-//! **What can be missed.** The result of `wmma` and `mma` is undefined only if an operand is entirely undefined.
-//! The contents of textures and surfaces are regarded as defined, and so is memory that others than kernels and
-//! calls write: managed and pinned host memory, memory that is mapped page by page or shared with other processes.
-//! A reported value counts as defined afterwards, so that one mistake is not reported at every later use.
+//! **What can be missed.** The result of `wmma` and `mma` is undefined only if an operand is entirely
+//! undefined. The contents of textures and surfaces are regarded as defined. The same holds for memory that
+//! can be written without a kernel or a call: managed and pinned host memory, memory that is mapped page by
+//! page or shared with other processes. A reported value counts as defined afterwards, so that one mistake is
+//! not reported at every later use.
 //!
 //! Invariant: the tool changes nothing; registers and memory have the same values as in a plain launch.
 
@@ -120,7 +121,7 @@ pub(crate) struct Initcheck {
     known: HashMap<(usize, ptx_exec::watch::Place, bool), u32>,
     /// By a fourth of the generic address: what stored undefined bytes there last.
     stored: HashMap<u64, Stored>,
-    /// Start and end of allocations in which everything counts as defined: others than kernels write there, and nobody is told.
+    /// Start and end of allocations in which everything counts as defined, because the host can write there without a call.
     untracked: BTreeMap<u64, u64>,
     /// What the instruction gives its destinations, decided before it is executed.
     pending: Vec<(Reg, Lane<u64>, u32)>,
@@ -483,7 +484,7 @@ impl Observer for Initcheck {
     fn access(&mut self, site: &Site, access: &Access<'_>) -> LaneMask {
         let Some(inst) = site.inst() else { return 0 };
         if site.terminator().is_some_and(|term| matches!(term, Terminator::Call(_) | Terminator::Ret(_))) {
-            // What a call moves is a copy; what the machine's own functions read is used.
+            // Values that a call passes are copied; values that the machine's own functions read are used.
             if let (Some(builtin), AccessKind::Load) = (Self::builtin(site), access.kind) {
                 self.loads(site, access);
                 if let Some(loaded) = self.loaded.take() {

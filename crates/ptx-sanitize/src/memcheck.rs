@@ -6,10 +6,10 @@
 //! continues. Within a window, **provenance** (`provenance.rs`) distinguishes the variables: if the address of a
 //! lane was computed from the address of one variable, the accessed bytes must lie in that variable.
 //!
-//! **Why no false alarms.** Only operations that compute an address from one address and a value that is not an
-//! address keep its provenance. All other results of computations with addresses (differences, products) have
-//! none, and neither has an address that is computed from them. An access without provenance is reported only if
-//! it touches bytes that belong to no variable.
+//! **Why no false alarms.** Only operations that compute an address from one address and a value that is not
+//! an address keep its provenance. All other results of computations with addresses (differences, products),
+//! and addresses that are computed from them, have none. An access without provenance is reported only if it
+//! touches bytes that belong to no variable.
 //!
 //! **What can be missed.** A wrong address inside the variable that it was derived from; an access to a
 //! neighbouring variable through an address of unknown provenance (loaded from memory that was not stored as a

@@ -25,7 +25,7 @@ pub(crate) use tracked::interests;
 /// What the value in a register is based on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Tag {
-    /// Number of an object; [`NONE`] for what is no address, [`MIXED`] for what is computed from addresses in other ways.
+    /// Number of an object; [`NONE`] for a value that is no address, [`MIXED`] for a value that is computed from addresses in other ways.
     object: u32,
     /// In these lanes. In the others nothing is known, as for [`MIXED`].
     lanes: LaneMask,

@@ -102,7 +102,7 @@ fn lines_of(finding: &Finding) -> BTreeSet<u32> {
     finding.line.into_iter().chain(other).collect()
 }
 
-/// What is wrong with what was found, if anything.
+/// The difference between the findings and the expected ones, if there is one.
 fn judge(pair: &Pair, tool: Tool) -> Result<(), String> {
     let mut named = BTreeSet::new();
     for seed in SEEDS {

@@ -1,10 +1,11 @@
-//! Megabytes a second and bytes a byte of text, for each stage of the front end, on modules of 10 MB: `cargo bench -p ptx --bench front`
-//! (a number after `--` sets the megabytes; `--large` shows that the time stays linear).
+//! Speed of each stage of the front end in megabytes per second, and its memory in bytes per byte of text,
+//! for modules of 10 MB: `cargo bench -p ptx --bench front` (a number after `--` sets the megabytes;
+//! `--large` shows that the time stays linear).
 //!
-//! The modules are made of the kernels of `tests/fixtures/kernels`: many kernels under other names, and one huge kernel that holds
-//! their bodies as blocks. Stages are timed alone, each on what the one before it gave; the fastest round counts, so that a busy
-//! machine does not, and of a round the time that its thread ran. Memory is
-//! the most that a process of its own took for checking, and for lowering after it.
+//! The modules are made of the kernels of `tests/fixtures/kernels`: many kernels under other names, and one
+//! huge kernel with their bodies as blocks. Each stage is timed separately, on the output of the previous
+//! one. The result is the shortest processor time of several rounds, which other programs of the machine
+//! affect least. Memory is the maximum that a separate process used for checking, and for lowering after it.
 
 use ptx::check::{CheckOptions, check, print};
 use ptx::diag::render::{Color, Source};

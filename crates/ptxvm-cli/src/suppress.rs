@@ -1,6 +1,6 @@
-//! Files of suppressions: which findings of tools are known and accepted.
+//! Files of suppressions: rules for findings of tools that are known and accepted.
 //!
-//! Invariant: a file that is not one is refused with the place, before anything runs.
+//! Invariant: a malformed file is refused with the place of the mistake, before anything runs.
 
 use crate::{UsageError, read_at_most};
 use ptxvm::Suppressions;

@@ -15,7 +15,6 @@
 //!
 //! What it does not do: the interfaces of the first version (`cublas.h`), several devices (`cublasXt`),
 //! floating point of 8 bits or fewer.
-//! fewer bits.
 #![allow(non_snake_case, reason = "functions have the names of the API")]
 #![allow(clippy::too_many_arguments, reason = "functions have the parameters of BLAS")]
 // These macros panic if standard output or standard error is full or closed.

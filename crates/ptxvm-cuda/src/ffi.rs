@@ -527,7 +527,7 @@ impl SharedOfBlock {
     }
 }
 
-/// What the loader calls when the process ends, after the destructors of the program and of what depends on this library.
+/// The function that the loader calls when the process ends, after the destructors of the program and of libraries that depend on this one.
 #[used]
 #[cfg_attr(target_os = "linux", unsafe(link_section = ".fini_array"))]
 static AT_END: extern "C" fn() = {

@@ -64,7 +64,7 @@ pub fn address(name: &str) -> usize {
     symbols::find(name).map_or(0, |entry| (entry.address)())
 }
 
-/// The process ends: sanitizers report what was not freed, and what they have found.
+/// The process ends: sanitizers report leaks and their other findings.
 fn process_ends() {
     let mut ending = tools::Ending::default();
     if let Some(driver) = driver::made()

@@ -1,9 +1,10 @@
-//! Sanitizers of a program's kernels, and what they find (`ptxvm exec --tool`).
+//! Sanitizers of a program's kernels, and their findings (`ptxvm exec --tool`).
 //!
-//! The tools watch the virtual machine; here is what else belongs to a program: mistakes of its calls (memory that is freed twice, copies
-//! of freed memory), memory that it never frees, and where findings go. Each finding is written to the journal of `ptxvm exec` as
-//! soon as it is found, so that it is not lost if the program dies, and printed when its launch, or the call that found it, has ended. Without
-//! `ptxvm exec` (`PTXVM_TOOL` alone) the report is written here.
+//! The tools watch the virtual machine. This module adds mistakes of the program's calls (memory that is
+//! freed twice, copies of freed memory), memory that the program never frees, and the output of findings.
+//! Each finding is written to the journal of `ptxvm exec` as soon as it is found, so that it is not lost if
+//! the program dies, and printed when its launch, or the call that found it, has ended. Without `ptxvm exec`
+//! (`PTXVM_TOOL` alone) the report is written here.
 //!
 //! Memory that the program has allocated and not freed is a leak when its context is destroyed, and when the process ends by `exit` or by
 //! returning from `main`. A process that ends by `_exit`, a signal or `exec` reports no leaks.
@@ -21,7 +22,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// How long the end of a process waits for work of streams. Chosen: kernels of tests end sooner, and nobody waits longer for an endless one.
+/// How long the end of a process waits for work of streams. Chosen: kernels of tests end sooner, and an endless kernel must not delay the end of the process.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long it waits for a lock, whose holder may be gone.
 const LOCKED: Duration = Duration::from_secs(1);

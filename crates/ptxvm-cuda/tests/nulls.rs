@@ -34,7 +34,7 @@ fn nulls_are_answered() {
         let status = api.call(name, zeros());
         assert_ne!(status, 999, "{name} with a context");
         let makes = name.contains("Create") || name.contains("Alloc") || name.contains("Load");
-        assert!(!makes || status != 0, "{name} made something for nobody");
+        assert!(!makes || status != 0, "{name} made an object without a place for its handle");
         // The call may have destroyed or popped the context.
         let _ended = api.call("cuCtxDestroy_v2", (context,));
     }

@@ -110,7 +110,7 @@ fn run(mode: &str) {
                 _ => program.free(p),
             }
         }
-        // Nobody waits for the launch.
+        // The program does not wait for the launch.
         "unwaited" => program.launch("put", 40, NULL, (p, 0)),
         "freed_twice" => {
             program.free(p);

@@ -9,7 +9,7 @@ mod levels;
 
 use ptxvm::{Arg, Cpu, Engine, ErrorKind, Launch, Options, Vm};
 
-/// What a launch left: the buffers, or what its trap says without addresses.
+/// The outcome of a launch: the buffers, or the text of its trap without addresses.
 type Outcome = Result<Vec<Vec<u32>>, String>;
 
 /// A kernel `k(.u64 a, .u64 b, .u64 c, .u32 n)`, and what it is launched with.

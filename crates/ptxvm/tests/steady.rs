@@ -8,7 +8,7 @@ mod levels;
 
 use ptxvm::{Arg, Cpu, Engine, ErrorKind, Launch, Options, Vm};
 
-/// What a launch left: the third buffer, and what its trap says, without addresses.
+/// The outcome of a launch: the third buffer, and the text of its trap without addresses.
 type Outcome = (Option<Vec<u32>>, Option<String>);
 
 /// A loop, and what it runs on.

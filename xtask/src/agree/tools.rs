@@ -1,4 +1,5 @@
-//! Random programs under all sanitizers: every finding must be real, and what initcheck does not find must not matter.
+//! Random programs under all sanitizers: every finding must be real, and uninitialised values that initcheck
+//! does not report must not affect results.
 //!
 //! The programs are valid and do not depend on the schedule, but some read shared or local memory that nothing has written, and some let
 //! lanes of one warp store different values to one address by one instruction, or threads exit before aligned barriers and warp-synchronous

@@ -1,6 +1,6 @@
-//! `cargo xtask remarks`: what the compiler makes of every decision in the kernels of the benchmark, of the
-//! fixtures and of `tests/agree`, compared with the files under `tests/remarks`. A lost optimisation is a
-//! difference; `--bless` writes what there is now.
+//! `cargo xtask remarks`: the remarks of the compiler on the kernels of the benchmark, of the fixtures and of
+//! `tests/agree`, compared with the files under `tests/remarks`. A lost optimisation is a difference;
+//! `--bless` writes the current remarks.
 //!
 //! Invariant: the targets are named, so the remarks are those of every machine. Each kernel is compiled for
 //! one shape of CTA.

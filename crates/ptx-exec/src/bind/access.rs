@@ -1,4 +1,4 @@
-//! What all instructions that access memory have in common: state space, ordering, values in memory, and
+//! The parts that all instructions with memory accesses share: state space, ordering, values in memory, and
 //! operands.
 
 use super::Missing;

@@ -1,5 +1,5 @@
-//! What all matrix instructions have in common: the check that the whole warp executes them, shapes, layouts,
-//! and operands that must be the same in all lanes.
+//! The parts that all matrix instructions share: the check that the whole warp executes them, shapes,
+//! layouts, and operands that must be the same in all lanes.
 
 use super::Missing;
 use super::operands::Operands;

@@ -1,10 +1,11 @@
-//! The bytes that memory begins with, where the manual leaves its contents undefined.
+//! The initial bytes of memory whose contents the manual leaves undefined.
 //!
-//! Without a pattern all memory begins as zeros. With one, what the manual calls undefined begins with the pattern: buffers, blocks of
-//! `malloc`, a CTA's shared memory, a thread's local memory. It repeats from the first byte of each of them. What the manual or the caller says
-//! to be zero stays so: `.global` variables without an initialiser (PTX ISA §5.4.4), parameters, texels.
+//! Without a pattern, all memory is initially zero. With a pattern, undefined memory is filled with it:
+//! buffers, blocks of `malloc`, a CTA's shared memory, a thread's local memory. The pattern repeats from the
+//! first byte of each of them. Memory that the manual or the caller defines as zero stays zero: `.global`
+//! variables without an initialiser (PTX ISA §5.4.4), parameters, texels.
 //!
-//! Invariant: the pattern is set before anything is allocated, and stays.
+//! Invariant: the pattern is set before the first allocation, and does not change.
 
 use super::{Class, Memory};
 

@@ -1,8 +1,10 @@
-//! Which instructions observers want to be told of, terminators of blocks among them.
+//! The instructions, including terminators of blocks, that observers request events of.
 //!
-//! Most tools need few of them: racecheck no arithmetic, memcheck only what computes addresses. What is not wanted costs one look at a byte.
+//! Most tools need few of them: racecheck needs no arithmetic, and memcheck only computations of addresses.
+//! An instruction that no observer requests costs one test of a byte.
 //!
-//! Invariant: an observer that wants an event gets it. One that does not may get it all the same.
+//! Invariant: an observer gets every event that it requests. It may also get events that it has not
+//! requested.
 
 use ptx::ir::{Function, Inst};
 

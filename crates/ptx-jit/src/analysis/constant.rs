@@ -1,12 +1,12 @@
 //! Conditional constant propagation: the values of lanes that are the same whenever the code executes, such
-//! as thread indices in a coarse warp that is the whole CTA, and what is computed from them.
+//! as thread indices in a coarse warp that is the whole CTA, and values computed from them.
 //!
 //! Blocks are visited once in the order of code generation. A branch of a coarse warp whose condition is
 //! constant has one live edge, and a block without a live edge is not reached. Instructions on constants are
 //! executed by the interpreter's own step, so the bits are those of the PTX semantics.
 //!
-//! Invariants: a constant is the value on every path, in every lane of its chunk, active or not. What a chunk
-//! holds is known or not for the chunk as a whole.
+//! Invariants: a constant is the value on every path, in every lane of its chunk, active or not. A chunk is
+//! constant as a whole or not at all.
 //!
 //! Not handled: values that only a second visit of a loop would prove to be constant.
 

@@ -7,8 +7,8 @@
 //! needs.
 //!
 //! Invariant: an [`Expr`] is exact. A form is decoded only if its result is the named function of the
-//! operands modulo the width of the result, whatever the operands are. So saturating forms and `mul.hi` are
-//! not decoded, and neither is floating point.
+//! operands modulo the width of the result, whatever the operands are. So saturating forms, `mul.hi` and
+//! floating point are not decoded.
 //!
 //! Guards are not part of the expression: an analysis that depends on the guard reads it from the
 //! instruction.

@@ -1,8 +1,8 @@
 //! The fuel that an iteration of a loop costs.
 //!
 //! Native code decreases the fuel at the start of each iteration of a loop, and stops when it is used up, so
-//! that a launch can end or be cancelled in time. A loop with a long body costs more, and so does a loop that
-//! may wait for other threads.
+//! that a launch can end or be cancelled in time. Loops with a long body, and loops that may wait for other
+//! threads, cost more.
 
 use crate::tuning::{MAX_ITERATION_FUEL, WAITING_LOOP_FUEL, WORK_PER_FUEL};
 use crate::wir::Effects;

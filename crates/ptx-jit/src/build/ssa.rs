@@ -1,10 +1,10 @@
 //! SSA construction: renames variables to values, each assigned once, with phis at control-flow joins.
 //!
 //! Invariant: afterwards each definition dominates its uses. Copies are selects of one value, which
-//! [`phi_elim`](crate::opt::phi_elim) removes. A variable that is read where nothing was written is a zero ([`Func::zeros`](crate::wir::Func::zeros)). So
-//! is the mask of pending lanes where there can be none, and registers saved for them are undefined
-//! ([`Func::undef`](crate::wir::Func::undef)): otherwise the variables of each reconvergence point would need
-//! phis in every loop around it.
+//! [`phi_elim`](crate::opt::phi_elim) removes. A variable that is read where nothing was written is a zero
+//! ([`Func::zeros`](crate::wir::Func::zeros)). Where no lane can be pending, the mask of pending lanes is a
+//! zero too, and the registers saved for them are undefined ([`Func::undef`](crate::wir::Func::undef)).
+//! Otherwise the variables of each reconvergence point would need phis in every loop around it.
 
 use super::cfg::Graph;
 use crate::wir::{BlockId, Func, Kind, OpKind, Phi, Value};

@@ -12,8 +12,8 @@
 //! as large as the CTA, however much its threads keep.
 //!
 //! Invariant: a store is left out only where the slot holds that very value: the same SSA value, or one that
-//! equals it on every path. A slot changes only where an iteration ends or a loop is entered; then other
-//! values that share the slot count as gone.
+//! equals it on every path. A slot changes only where an iteration ends or a loop is entered; other values
+//! that share the slot are then overwritten.
 
 use super::state_map::Room;
 use super::{Codegen, Repr};

@@ -10,9 +10,9 @@
 //! While the section is emitted, values stand for their part in the current chunk, with the shapes they have
 //! there.
 //!
-//! Invariants: what is uniform across chunks is computed before the loop, in program order. Nothing in the
-//! section has an effect, so the order of chunks does not matter. A value that the loop defines is read
-//! behind the loop only from memory, where each iteration has stored it.
+//! Invariants: values that are uniform across chunks are computed before the loop, in program order. Nothing
+//! in the section has an effect, so the order of chunks does not matter. A value that the loop defines is
+//! read behind the loop only from memory, where each iteration has stored it.
 
 use super::check_coalesce::CoalescedChecks;
 use super::interleaved::InterleavedGroups;

@@ -1,4 +1,4 @@
-//! What differs where several warps of a CTA execute as one coarse warp.
+//! Code generation for coarse warps: the differences from a single warp.
 //!
 //! A coarse warp has the lanes of all its warps. Shapes, masks, pending lanes and barriers are as for one
 //! warp. It has no warp frame: where it cannot go on (an access fails its check, lanes wait for each other)

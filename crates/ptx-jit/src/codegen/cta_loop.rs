@@ -1,9 +1,9 @@
 //! The CTA loop: executes the warps of a CTA one after another, from barrier to barrier.
 //!
 //! Native code that is given a whole CTA executes each warp until it exits or waits at a barrier of the CTA,
-//! and then the next warp. When all have arrived, it starts again behind the barrier. What lives across a
-//! barrier is saved in memory of the warp's own (a barrier slot), in the form of its shape: one word for a
-//! uniform value.
+//! and then the next warp. When all have arrived, it starts again behind the barrier. Values that are live
+//! across a barrier are saved in memory of the warp (barrier slots), in the form of their shapes: one word
+//! for a uniform value.
 //!
 //! Invariants: each warp's [`Slot`] says where the warp is. Any other reason to stop leaves native code, with
 //! that warp's registers in the frame and those of the others as their slots say. [`CtaCode`] tells the host

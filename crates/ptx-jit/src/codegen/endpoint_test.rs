@@ -2,11 +2,11 @@
 //!
 //! `i < n` with `i` increasing with the lane holds in every lane if it holds in the last one; `i != n` holds
 //! if `n` is not between the first lane's `i` and the last lane's. So a branch on whether all lanes satisfy a
-//! condition first compares scalars, also for conjunctions of such comparisons. Only where that fails are all
-//! lanes compared, which may still find that the condition holds in each.
+//! condition first compares scalars, also for conjunctions of such comparisons. If that fails, all lanes are
+//! compared; the condition may still hold in each of them.
 //!
-//! Invariant: what the scalars decide holds in every lane; vectors of the comparison are read only where the
-//! scalar test failed.
+//! Invariant: a decision by scalars holds in every lane; vectors of the comparison are read only where the
+//! scalar test has failed.
 
 use super::Codegen;
 use crate::analysis::expr::{Arith, Expr, Operand, operands};

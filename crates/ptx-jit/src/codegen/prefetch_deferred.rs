@@ -10,8 +10,8 @@
 //! Invariant: the addresses are used for prefetches alone, so they may be of an earlier iteration. They are
 //! stored behind all barrier slots, in the coarse warp's own memory; exits may overwrite them.
 //!
-//! Not handled: a single warp prefetches beside its loads, and so does a coarse warp without a long section
-//! behind the barrier.
+//! Not handled: a single warp, and a coarse warp without a long section behind the barrier, prefetch beside
+//! their loads.
 
 use super::prefetch_next_cta::{LoopKind, NEAREST, SECOND};
 use super::{Codegen, LANES, Repr};

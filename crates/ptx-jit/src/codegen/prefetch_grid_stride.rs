@@ -9,9 +9,9 @@
 //! takes longer than the prefetch, prefetch the part of the next iteration too, into all caches.
 //!
 //! On a Zen 4 few lines can be on their way into the first-level cache, and many more into the second
-//! ([`Tuning::l2_prefetch`](crate::tuning::Tuning)). There the next CTA's part goes into the second-level
-//! cache, and so do long parts of iterations ahead; prefetches into the first make the sum slower than no
-//! prefetch.
+//! ([`Tuning::l2_prefetch`](crate::tuning::Tuning)). There, the next CTA's part and long parts of later
+//! iterations go into the second-level cache; prefetches into the first-level cache make the sum slower than
+//! no prefetch.
 //!
 //! Invariant: only time depends on a prefetch; a prefetch of an address that does not exist does nothing.
 

@@ -1,17 +1,16 @@
-//! Prefetches of what the next CTA accesses, and of what the next iteration accesses where iterations meet at
-//! a barrier.
+//! Prefetches of memory that the next CTA accesses, or the next iteration of a loop around a barrier.
 //!
-//! CTAs that are neighbours in x execute one after another. Each accesses short parts of many rows, which no
-//! hardware prefetcher foresees; nor does one see across a barrier, behind which the other warps execute. The
-//! distance between the addresses of two CTAs often follows from the program
+//! CTAs that are neighbours in x execute one after another. Each accesses short parts of many rows, which
+//! hardware prefetchers do not predict. They also do not predict accesses after a barrier, because the other
+//! warps execute in between. The distance between the addresses of two CTAs often follows from the program
 //! ([`scalar_evolution`](super::scalar_evolution)).
 //!
-//! Where the first-level cache has few ways, lines prefetched into it evict what this CTA reads. There
+//! Where the first-level cache has few ways, lines prefetched into it evict the data of this CTA. There,
 //! prefetches go into the second-level cache, which holds the data of more than one CTA, so they look further
 //! ahead.
 //!
-//! Invariant: a prefetch has no other effect than time. It reads no memory of the program but parameters, no
-//! address is wrong for it, and where the distance is not known there is none.
+//! Invariant: a prefetch changes nothing but time. It reads no memory of the program except parameters, and
+//! its address may be any number. If the distance is not known, nothing is prefetched.
 
 use super::scalar_evolution::{Fact, Product};
 use super::{Codegen, LANES};

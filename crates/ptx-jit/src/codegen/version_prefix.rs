@@ -6,8 +6,8 @@
 //! four and more chunks of lanes, with constant masks; for less than a chunk; and a general one. Scalar
 //! comparisons select the version.
 //!
-//! Invariant: each version executes exactly the lanes of the mask. What a version cannot do is left to the
-//! general one before anything has an effect.
+//! Invariant: each version executes exactly the lanes of the mask. A version that cannot execute the block
+//! passes control to the general version before anything has an effect.
 
 use super::load_store::{Addresses, Reach};
 use super::{Codegen, Input};

@@ -3,10 +3,10 @@
 //!
 //! A coarse warp of many warps has more lanes than fit into registers, so instruction by instruction every
 //! value goes through memory. Between two barriers no warp waits for another, so each may execute the whole
-//! section before the next starts: a **strip**. Values of a strip stay in registers, and so does shared
-//! memory that it accesses at constant addresses: a **row** is one vector of that memory, loaded at most once
-//! and stored at most once in a strip. Loads become permutations of rows, and stores become blends. So the
-//! steps of a sorting network, a transform or a reduction tree are a few instructions for a row.
+//! section before the next starts: a **strip**. Values of a strip, and shared memory that it accesses at
+//! constant addresses, stay in registers: a **row** is one vector of that memory, loaded at most once and
+//! stored at most once in a strip. Loads become permutations of rows, and stores become blends. So the steps
+//! of a sorting network, a transform or a reduction tree are a few instructions for a row.
 //!
 //! Invariants: within a warp, accesses happen in program order, all lanes at once; a section ends at every
 //! barrier. A row lies within the kernel's own variables, which no other OS thread accesses while the CTA

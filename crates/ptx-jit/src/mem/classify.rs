@@ -1,7 +1,7 @@
 //! Classifies accesses: what an access is, and how the addresses of its lanes are related.
 //!
-//! Invariant: the form of an address follows from the shape of its register and from what
-//! [`address`](crate::analysis::address) knows of it. An access without a class has no native code.
+//! Invariant: the form of an address follows from the shape of its register and from the facts of
+//! [`address`](crate::analysis::address) about it. An access without a class has no native code.
 
 use crate::analysis::address::{AddressFacts, Provenance};
 use crate::wir::access::{Access, Form};

@@ -1,4 +1,4 @@
-//! What the remarks say about the strategy of an access.
+//! The remarks about the strategy of an access.
 
 use crate::wir::access::{Access, Atomic, Chunk, Form, Plan, Strategy};
 use std::borrow::Cow;

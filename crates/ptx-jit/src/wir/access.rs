@@ -1,5 +1,5 @@
-//! Accesses to memory as data of the IR: what an access is, how its lanes' addresses are related, which lanes
-//! make it, and the strategy by which code for it is generated.
+//! Accesses to memory as data of the IR: the kind of an access, the relation of its lanes' addresses, the
+//! lanes that make it, and the strategy by which code for it is generated.
 //!
 //! The passes in [`mem`](crate::mem) fill them in. Code generation maps a strategy to LLVM IR and decides
 //! nothing about it.

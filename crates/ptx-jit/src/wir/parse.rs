@@ -437,7 +437,7 @@ impl Reader {
     }
 }
 
-/// What an operation does, without its exit, and what it reads.
+/// The kind of an operation, without its exit, and the values that it reads.
 fn op_kind(word: &str, words: &mut Words<'_>) -> Parsed<(OpKind, Vec<Value>)> {
     // Replaced by what is read behind the operands.
     let zero = Value(0);

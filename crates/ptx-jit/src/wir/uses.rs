@@ -2,8 +2,8 @@
 //!
 //! Invariant: every place that reads a value is listed by [`Op::for_each_use`], [`Term::for_each_use`] and
 //! the operands of phis, so the verifier, dead code elimination and code generation agree about it. A phi
-//! reads an operand at the end of the predecessor that the operand comes from. What a barrier keeps
-//! ([`Resume::kept`](super::Resume::kept)) is read too, though no operation names it.
+//! reads an operand at the end of the predecessor that the operand comes from. Values that a barrier keeps
+//! ([`Resume::kept`](super::Resume::kept)) are read too, although no operation names them.
 
 use super::{Block, BlockId, Exit, Func, Op, OpKind, Term, Value};
 

@@ -27,7 +27,7 @@ impl Dirty {
             .first()
             .map_or_else(BTreeSet::new, |set| set.iter().map(|number| live.registers.reg(number)).collect());
         if function.kind != FunctionKind::Entry {
-            // What callers give, and what they get: no instruction reads the latter.
+            // Parameters and results of a function: no instruction reads the latter.
             let places = function.params.iter().chain(&function.returns).map(|slot| &slot.place);
             dirty.extend(places.filter_map(|place| match place {
                 ParamPlace::Reg(reg) => Some(*reg),

@@ -295,7 +295,7 @@ mod tests {
         b.at_home(|cta| cta.raise_warp(64, 2));
         b.absorb(&a);
         assert_eq!((time(&b, 7, 1), time(&b, 7, 2), time(&b, 900, 65)), (4, 0, 2));
-        // What comes back joins what is known at home.
+        // A clock that another CTA returns is joined with the clock of the own CTA.
         a.at_home(|cta| cta.raise_thread(2, 9));
         a.absorb(&b);
         assert_eq!((time(&a, 7, 1), time(&a, 7, 2), time(&a, 900, 70)), (4, 9, 2));

@@ -3,9 +3,9 @@
 //! * A **fence** joins the clocks that the lane's strong reads have observed since the last one into the lane's
 //!   clock, and makes a stamp of it. Later strong writes carry the stamp (release pattern "fence; strong write";
 //!   acquire pattern "strong read; fence").
-//! * A **release** operation itself makes a stamp, also for later strong writes of the lane to the same location.
-//!   An **acquire** operation immediately joins what it observes, and what strong reads of the same location have
-//!   observed before.
+//! * A **release** operation itself makes a stamp, also for later strong writes of the lane to the same
+//!   location. An **acquire** operation immediately joins the clocks that it observes, and those that strong
+//!   reads of the same location have observed before.
 //! * The stamps that a write carries are stored with its location in a [`Record`]. A read-modify-write that is
 //!   morally strong with the last writer adds its own stamps (release sequence); any other write replaces them.
 //! * Each stamp is stored twice: for threads of the writer's CTA, where any scope is wide enough, and for all
@@ -126,7 +126,7 @@ const RELEASES: usize = 4;
 /// CTAs of which a record keeps the stamps apart.
 const APART: usize = 32;
 
-/// What one lane knows, and what its later operations may make known.
+/// The clock of one lane, and the clocks that its later operations may release or acquire.
 #[derive(Clone, Debug)]
 pub(crate) struct Lane {
     /// What happens before its next operation.
@@ -139,7 +139,7 @@ pub(crate) struct Lane {
     fences: [Option<Stamp>; 2],
     /// Release operations: location, whether wide.
     released: Vec<(u64, bool, Stamp)>,
-    /// What strong reads have observed that a fence of any scope takes in, and what only one with a wide scope does.
+    /// Clocks that strong reads have observed: those that a fence of any scope joins, and those that only a fence with a wide scope joins.
     pending: [Option<Known>; 2],
     /// The same of the last location that was read.
     seen: Option<(u64, [Option<Known>; 2])>,

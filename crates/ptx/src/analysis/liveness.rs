@@ -1,9 +1,9 @@
 //! Liveness of registers.
 //!
 //! Invariant: a register is live at a place if and only if some path from there reads it before an unguarded
-//! write. A guarded write does not end the lifetime, because lanes whose guard is false keep the old value;
-//! nor does a write by a [`Dst::Video`](crate::ir::Dst::Video), which has the kept bytes as a source. All
-//! paths of the control-flow graph count.
+//! write. A guarded write does not end the lifetime, because lanes whose guard is false keep the old value; a
+//! write by a [`Dst::Video`](crate::ir::Dst::Video) does not end it either, because it has the kept bytes as
+//! a source. All paths of the control-flow graph count.
 //!
 //! Cost: `O(blocks * registers / 64)` memory, usually a few passes over the blocks.
 

@@ -10,7 +10,7 @@
 //! 4. Registers are dense per class; vector registers are split into their elements; video operands carry decoded selectors.
 //! 5. Operands of an [`Inst`] follow the row's order: destinations in `dsts`, everything else in `srcs`.
 //!
-//! Addresses of variables are not in the program (the machine places them at load), and neither is a calling
+//! The program contains neither addresses of variables (the machine places them at load) nor a calling
 //! convention of a CPU.
 
 mod flow;

@@ -99,7 +99,7 @@ fn found(text: &str, options: &CheckOptions) -> (bool, Vec<Expected>) {
     let mut found: Vec<Expected> = checked
         .diagnostics
         .iter()
-        // These programs are about what may stand where, not about what they compute.
+        // These programs test syntax and types; their results are unused.
         .filter(|d| d.code != Code::UnusedResult)
         .map(|d| {
             let place = checked.source.lines().locate(text, d.span.start);

@@ -154,7 +154,7 @@ pub(crate) fn judge(case: &Case) -> Vec<String> {
     faults.into_iter().map(|(_, text)| text).collect()
 }
 
-/// An announcement that did not come true: what it says, the line, and what came there instead.
+/// An expectation that was not met: its text, the line, and the findings on that line.
 fn absent(case: &Case, line: usize, code: &str, checked: &Checked) -> String {
     let text = case.text.lines().nth(line - 1).unwrap_or_default().trim();
     let mut fault = format!("line {line}: {code} was expected of\n    {text}\n");

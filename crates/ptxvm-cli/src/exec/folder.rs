@@ -258,7 +258,7 @@ mod tests {
             path
         });
         let other = base.path.join("ptxvm-exec.txt");
-        std::fs::write(&other, b"of somebody else").unwrap();
+        std::fs::write(&other, b"of another program").unwrap();
         remove_old(&base.path);
         assert!(running.path.exists() && fresh.exists() && other.exists());
         assert!(!killed.exists());

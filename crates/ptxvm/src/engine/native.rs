@@ -2,11 +2,11 @@
 //!
 //! The engine `auto` uses a ski-rental policy: it compiles once the time in the interpreter reaches a part of
 //! the estimated compile time. A launch that would take the interpreter much longer than compilation waits
-//! for the code, but at most for the minimum time of the interpreter. Any other launch begins in the
-//! interpreter, and so does a launch that has waited long enough. When the launches of a kernel and CTA shape
-//! have cost enough, the code is compiled in the background, and the running launch switches to it at the
-//! next slice of a warp. So no launch takes much longer than with the better of both engines, and short
-//! programs never load LLVM.
+//! for the code, but at most for the minimum time of the interpreter. All other launches, and launches that
+//! have waited long enough, begin in the interpreter. When the launches of a kernel and CTA shape have cost
+//! enough, the code is compiled in the background, and the running launch switches to it at the next slice of
+//! a warp. So no launch takes much longer than with the better of both engines, and short programs never load
+//! LLVM.
 //!
 //! With one OS thread equal seeds give equal runs, even of racy kernels: decisions then depend on executed
 //! instructions instead of time, and the launch compiles the code itself.

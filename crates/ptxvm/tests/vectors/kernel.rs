@@ -151,7 +151,7 @@ impl Text {
     }
 }
 
-/// The kernel without the body, and without what stands before it: what surrounds the instructions of every form.
+/// The parts of a kernel that all forms share: without the body, and without the statements before it.
 #[allow(dead_code, reason = "used where the rows of a form are counted")]
 pub(crate) fn frame(form: &Form<'_>) -> String {
     let (outs, ins) = (form.outs.iter().map(copy).collect(), form.ins.iter().map(copy).collect());

@@ -5,11 +5,11 @@
 //! to one [`Source`] with every text as a part, so a diagnostic can show places of two texts.
 //!
 //! Of several definitions of a name the `.visible` one is used, else the largest `.common` one, else the
-//! first `.weak` one. Two `.visible` definitions are an error, and so are two kernels with one name, because
-//! both are launched by name. Only the largest `.common` definition may be initialised (A167). An internal
-//! symbol of one module never resolves a `.weak` symbol of another (A166). All declarations must agree in
-//! kind, parameters, state space, type and size, except that `.common` declarations may differ in type and
-//! size.
+//! first `.weak` one. Two `.visible` definitions are an error. Two kernels with one name are an error too,
+//! because kernels are launched by name. Only the largest `.common` definition may be initialised (A167). An
+//! internal symbol of one module never resolves a `.weak` symbol of another (A166). All declarations must
+//! agree in kind, parameters, state space, type and size, except that `.common` declarations may differ in
+//! type and size.
 //!
 //! Choices where the manual is silent: a `.visible` definition overrides `.common` ones, and must not be
 //! smaller. The linked module has the newest version and target. If a target is older than `sm_20`, all

@@ -6,10 +6,10 @@
 //! Choices where the manual is silent, or distributed over chapters:
 //! * **Parameters.** A kernel's parameters lie in one buffer, in order, each at the next multiple of its
 //!   alignment; they stay in `.param` space ([`Base::KernelParam`](super::Base::KernelParam)). A device
-//!   function's `.param` inputs and returns lie in its own frame, and so do the `.param` variables of calls:
-//!   accesses to them have space `.local` and base [`Base::Frame`](super::Base::Frame), and so have their
-//!   addresses (§5.1.6.3). An access of a device function in `.param` space through a register is therefore
-//!   an access to `.local` space.
+//!   function's `.param` inputs and returns, and the `.param` variables of calls, lie in its own frame:
+//!   accesses to them, and their addresses, have space `.local` and base [`Base::Frame`](super::Base::Frame)
+//!   (§5.1.6.3). An access of a device function in `.param` space through a register is therefore an access
+//!   to `.local` space.
 //! * **Unsized last parameters** get a place at the end of the frame. Its size is that of the largest
 //!   argument that any call in the module passes for an unsized parameter (§7.2, A44).
 //! * **Spaces.** An access that names a variable without a state space has the variable's space.
