@@ -51,7 +51,7 @@ fn with_outer_links(text: &str, name: &str, repository: Option<&str>) -> String 
     let depth = Path::new(name).components().count();
     let outside = "../".repeat(depth);
     let mut fenced = false;
-    let mut lines = Vec::new();
+    let mut lines: Vec<String> = Vec::new();
     for line in text.lines() {
         fenced ^= line.trim_start().starts_with("```");
         let mut done = String::new();
@@ -59,11 +59,21 @@ fn with_outer_links(text: &str, name: &str, repository: Option<&str>) -> String 
         while let Some(start) = rest.find(&format!("]({outside}")).filter(|_| !fenced) {
             let target = start + 2 + outside.len();
             let Some(length) = rest[target..].find(')') else { break };
-            let open = rest[..start].rfind('[').unwrap_or(0);
             let path = &rest[target..target + length];
-            match repository {
-                Some(url) => done.push_str(&format!("{}]({url}/blob/main/{path})", &rest[..start])),
-                None => done.push_str(&format!("{}{} (`{path}`)", &rest[..open], &rest[open + 1..start])),
+            match (repository, rest[..start].rfind('[')) {
+                (Some(url), _) => done.push_str(&format!("{}]({url}/blob/main/{path})", &rest[..start])),
+                (None, Some(open)) => {
+                    done.push_str(&format!("{}{} (`{path}`)", &rest[..open], &rest[open + 1..start]));
+                }
+                // The text of the link begins on the line before.
+                (None, None) => {
+                    if let Some(before) = lines.last_mut()
+                        && let Some(open) = before.rfind('[')
+                    {
+                        before.remove(open);
+                    }
+                    done.push_str(&format!("{} (`{path}`)", &rest[..start]));
+                }
             }
             rest = &rest[target + length + 1..];
         }
@@ -90,6 +100,8 @@ mod tests {
         assert!(
             with_outer_links(text, "a.md", None).starts_with("See the map (`ARCHITECTURE.md`) and [a page]")
         );
+        // The text of a link may continue on the next line.
+        assert_eq!(with_outer_links("See [the\nmap](../M.md).\n", "a.md", None), "See the\nmap (`M.md`).\n");
         // In a subfolder, one `..` stays inside of the site.
         assert_eq!(with_outer_links("[a](../b.md)", "c/d.md", None), "[a](../b.md)\n");
     }
