@@ -82,8 +82,7 @@ impl Codegen<'_> {
         if groups.is_empty() && exact.is_none() {
             return foreseen;
         }
-        let inside = |group: &Group<'_>| self.is_inside(group.checks.reach, &group.addresses);
-        if exact.is_some() || !groups.iter().all(inside) {
+        if exact.is_some() || !checks.groups.iter().all(|group| group.inside) {
             self.close_section();
         }
         self.check_groups(node, groups, exact, exit);
@@ -107,7 +106,7 @@ impl Codegen<'_> {
     fn remark_group(&self, group: &Group<'_>) {
         self.remark_site.set(Some(group.checks.reach.site));
         let count = group.checks.members.len();
-        if self.is_inside(group.checks.reach, &group.addresses) {
+        if group.checks.inside {
             self.applied("check-elim", "constant addresses within the kernel's own shared memory");
         } else if count == 1 {
             self.applied("check-coalesce", "checked where the block begins, for one access");
@@ -175,7 +174,7 @@ impl Codegen<'_> {
         };
         let (steady, others): (Vec<Group<'_>>, Vec<Group<'_>>) = groups.into_iter().partition(|group| {
             let is_steady = |name| self.is_predicated(&turns, name, group.checks.reach, &group.addresses);
-            !self.is_inside(group.checks.reach, &group.addresses) && name(group).is_some_and(is_steady)
+            !group.checks.inside && name(group).is_some_and(is_steady)
         });
         for group in &others {
             self.remark_site.set(Some(group.checks.reach.site));
@@ -217,11 +216,14 @@ impl Codegen<'_> {
 
     /// Branches to the side exit unless all accesses are in bounds.
     fn check(&mut self, groups: &[Group<'_>], exact: Option<Value>, exit: &Exit) {
+        if exact.is_none() && groups.iter().all(|group| group.checks.inside) {
+            return;
+        }
         let mask = self.scalar(exit.mask);
         let whole = self.full;
         let all = |emit: &mut Self| {
             let (mut all, mut any) = (exact, None);
-            for group in groups {
+            for group in groups.iter().filter(|group| !group.checks.inside) {
                 if let Some((inside, odd)) =
                     emit.is_inside_and_odd(group.checks.reach, &group.addresses, mask, whole)
                 {
@@ -244,9 +246,6 @@ impl Codegen<'_> {
             (ask, again)
         });
         let fits = all(self);
-        if fits.number() == Some(1) {
-            return;
-        }
         let on = self.b.append_block(self.function, "fits");
         if let Some(prefix) = self.prefix {
             self.b.cond_br(fits, on, prefix.other, Likely::Yes);

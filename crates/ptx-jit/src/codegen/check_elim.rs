@@ -1,20 +1,16 @@
-//! Bounds-check elimination where code is generated: constant addresses within the kernel's own shared memory,
-//! and additions that cannot wrap around.
+//! Bounds-check elimination where code is generated: accesses that need no check, and additions that cannot
+//! wrap around.
 //!
 //! Invariant: ranges are used only in code that is entered without a warp frame, so that no value comes from
 //! elsewhere.
 
 use super::Codegen;
-use super::load_store::Addresses;
 use crate::analysis::range::Bound;
-use crate::llvm::Value;
 use crate::opt::checks::elim;
 use crate::wir;
-use crate::wir::Op;
-use crate::wir::access::Access;
-use crate::wir::checks::Reach;
-use ptx::ir::Inst;
-use ptx::isa::Space;
+use crate::wir::access::{Access, Form};
+use crate::wir::{Op, Site};
+use ptx::ir::{Addr, Base, Inst, Src};
 
 impl Codegen<'_> {
     /// Whether a shared-memory access lies within the kernel's own variables in every lane, and is aligned.
@@ -23,28 +19,21 @@ impl Codegen<'_> {
         elim::is_within(self.job.func, &self.analyses, shared, (inst, op), access)
     }
 
-    /// Whether constant addresses lie within the kernel's own variables, and are aligned.
-    pub(super) fn is_inside(&self, reach: Reach, addresses: &Addresses) -> bool {
-        let end = i64::from(self.job.layout.shared_bytes);
-        let fits = |at: i64| {
-            let first = at.saturating_add(reach.lo);
-            at % i64::from(reach.align) == 0 && first >= 0 && at.saturating_add(reach.hi) <= end
-        };
-        let inside = |base: &Value, lanes: &[i32]| {
-            let Some(base) = base.number().and_then(|base| i64::try_from(base).ok()) else { return false };
-            lanes.iter().all(|lane| fits(base.saturating_add(i64::from(*lane))))
-        };
-        let each = |chunk: &Value| {
-            let Some(lanes) = chunk.numbers() else { return false };
-            lanes.iter().all(|at| i64::try_from(*at).is_ok_and(fits))
-        };
-        reach.space == Space::Shared
-            && match addresses {
-                Addresses::Same(base) => inside(base, &[0]),
-                Addresses::Affine(bases, pattern) => bases.iter().all(|base| inside(base, &pattern.lanes)),
-                Addresses::Each(chunks) => chunks.iter().all(each),
-                Addresses::Rows(..) | Addresses::ScaledIndex(_) => false,
+    /// Whether an access that is emitted is at constant addresses within the kernel's own variables.
+    pub(super) fn is_inside(&self, site: Site, op: &Op) -> bool {
+        self.plan_of(site, op).is_some_and(|plan| plan.inside)
+    }
+
+    /// The same for an access without a plan.
+    pub(super) fn is_inside_without_plan(&self, inst: &Inst, op: &Op, access: Access) -> bool {
+        let form = match inst.srcs.first() {
+            Some(Src::Addr(Addr { base: Base::Reg(_), .. }) | Src::Reg(_)) => {
+                self.form_of(op.uses[1], access).map(|(_, form)| form)
             }
+            _ => Some(Form::Same),
+        };
+        let known = (&self.analyses.addresses, &self.analyses.constants);
+        form.is_some_and(|form| self.planner().is_inside((inst, op), access, &form, known))
     }
 
     /// Whether no lane of an affine 32-bit value wraps around where the value is widened, signed or unsigned.

@@ -72,9 +72,6 @@ impl Codegen<'_> {
         mask: Value,
         whole: bool,
     ) -> Option<(Value, Option<Value>)> {
-        if self.is_inside(reach, addresses) {
-            return Some((self.b.const_int(self.int(1), 1), None));
-        }
         if let Some(fits) = self.first_fit(reach, addresses) {
             return Some((fits, None));
         }

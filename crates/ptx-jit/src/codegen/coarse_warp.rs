@@ -109,7 +109,7 @@ impl Codegen<'_> {
         op: &Op,
     ) -> Option<()> {
         let (_, exit) = self.pending_exit.take().filter(|(at, _)| *at == site)?;
-        if fits.number() == Some(1) {
+        if self.is_inside(site, op) {
             return Some(());
         }
         let block = |emit: &Self, name: &str| emit.b.append_block(emit.function, name);

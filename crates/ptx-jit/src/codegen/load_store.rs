@@ -529,7 +529,10 @@ impl Codegen<'_> {
         let Access { space, write, sum, .. } = access;
         let reach = Reach { site, space, write, sum, lo: 0, hi: bytes.into(), align: bytes };
         let (mask, whole) = (self.scalar(op.uses[0]), self.whole(op));
-        let fits = self.fits(reach, addresses, mask, whole)?;
+        let fits = match self.is_inside(site, op) {
+            true => self.b.const_int(self.int(1), 1),
+            false => self.fits(reach, addresses, mask, whole)?,
+        };
         Some((fits, self.placed(access, addresses)?))
     }
 
@@ -585,7 +588,9 @@ impl Codegen<'_> {
 
     /// Whether all 32 lanes execute the operation.
     pub(super) fn whole(&self, op: &Op) -> bool {
-        self.full && self.scalar(op.uses[0]) == self.all_lanes()
+        let unmasked = self.prefix.and_then(|prefix| prefix.unmasked);
+        let runs = |c| self.analyses.constants.bits(op.uses[0], c) == Some(u64::MAX >> (64 - self.width));
+        self.full && (unmasked == Some(op.uses[0]) || (0..self.job.shape.lanes() / self.width).all(runs))
     }
 
     /// The addresses at which an access of `span` bytes may begin: the bias that maps the first to zero, and

@@ -192,11 +192,12 @@ impl Codegen<'_> {
                 let lanes: Vec<i32> =
                     if pattern.by_chunk { self.relative(&pattern, c) } else { pattern.lanes.to_vec() };
                 let base = self.base(*name, c).expect("a pattern has bases");
+                let known = self.analyses.constants.chunk(*name, c).map(|lanes| lanes[0]);
                 for lane in [lanes.iter().min(), lanes.iter().max()].into_iter().flatten() {
                     if *lane == 0 {
                         continue;
                     }
-                    if base.number().is_some_and(|base| !wraps_around(base, *lane, signed)) {
+                    if known.is_some_and(|base| !wraps_around(base, *lane, signed)) {
                         continue;
                     }
                     let added = self.b.const_int(base.ty(), i64::from(*lane).unsigned_abs());

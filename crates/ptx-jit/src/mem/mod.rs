@@ -14,6 +14,7 @@ pub(crate) mod segmented;
 pub(crate) mod select;
 mod strip;
 pub(crate) mod transposed;
+mod within;
 
 use crate::target::Level;
 use crate::wir::Affine;

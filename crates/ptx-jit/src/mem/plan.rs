@@ -66,6 +66,7 @@ impl Planner<'_> {
             let active = active(op, full, constants, self.vectors());
             let mut plan = self.plan_of((inst, op), access, guest, classes, active);
             plan.strip = self.strip((inst, op), &plan, constants);
+            plan.inside = self.is_inside((inst, op), access, &plan.guest, (addresses, constants));
             Some((at, plan))
         };
         block.ops.iter().enumerate().filter_map(plan).collect()
@@ -110,7 +111,7 @@ impl Planner<'_> {
             }
             _ => self.vectors().select(access, &form, &active),
         };
-        Plan { access, guest, form, active, strategy, strip: None }
+        Plan { access, guest, form, active, strategy, inside: false, strip: None }
     }
 
     /// The places of a word access's elements in a warp strip, if a coarse warp is the whole CTA.
@@ -201,5 +202,6 @@ pub(crate) fn in_chunk_loop(plan: &Plan, level: Level, width: u32) -> Plan {
     };
     let active = ActiveLanes { whole: true, chunks: vec![Active::All] };
     let strategy = vectors.select(plan.access, &form, &active);
-    Plan { access: plan.access, guest: form.clone(), form, active, strategy, strip: None }
+    let (access, guest, inside) = (plan.access, form.clone(), plan.inside);
+    Plan { access, guest, form, active, strategy, inside, strip: None }
 }

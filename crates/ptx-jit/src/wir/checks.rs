@@ -45,6 +45,9 @@ pub(crate) struct CheckGroup {
     /// How the anchor's addresses are related, in the access's state space.
     pub(crate) form: Form,
     pub(crate) reach: Reach,
+    /// Whether all of it is at constant addresses within the kernel's own shared memory, so that it needs no
+    /// check.
+    pub(crate) inside: bool,
     /// The accesses, by their index in the block. The first one names the anchor.
     pub(crate) members: Vec<usize>,
 }
@@ -144,7 +147,7 @@ impl BlockChecks {
         if !self.hoisted.is_empty() {
             parts.push(format!("after {}", sites(&self.hoisted)));
         }
-        for CheckGroup { anchor, form, reach, members } in &self.groups {
+        for CheckGroup { anchor, form, reach, inside, members } in &self.groups {
             let anchor = match anchor {
                 Anchor::Value(value) => format!("v{}", value.0),
                 Anchor::Variable(number) => format!("variable {number}"),
@@ -152,7 +155,11 @@ impl BlockChecks {
             };
             let how = if reach.write { "write" } else { "read" };
             let Reach { lo, hi, align, .. } = reach;
-            parts.push(format!("{how} {form} {anchor} {lo} to {hi} align {align} of {}", sites(members)));
+            let inside = if *inside { "inside " } else { "" };
+            parts.push(format!(
+                "{inside}{how} {form} {anchor} {lo} to {hi} align {align} of {}",
+                sites(members)
+            ));
         }
         if !self.guards.is_empty() {
             parts.push(format!("wraps {}", sites(&self.guards)));

@@ -66,7 +66,7 @@ impl Codegen<'_> {
     /// The condition that the rows of `count` matrices are in bounds, and their host addresses.
     fn rows_in_bounds(
         &mut self,
-        site: Site,
+        (site, inst, op): (Site, &Inst, &Op),
         access: Access,
         addresses: &Addresses,
         count: u32,
@@ -83,7 +83,10 @@ impl Codegen<'_> {
         };
         // Other lanes give addresses that are not used.
         let lanes = self.c32(u32::MAX >> (LANES - ROWS * count));
-        let fits = self.fits(reach, addresses, lanes, ROWS * count == LANES)?;
+        let fits = match self.is_inside_without_plan(inst, op, access) {
+            true => self.b.const_int(self.int(1), 1),
+            false => self.fits(reach, addresses, lanes, ROWS * count == LANES)?,
+        };
         Some((fits, self.placed(access, addresses)?))
     }
 
@@ -113,7 +116,9 @@ impl Codegen<'_> {
         let Some(addresses) = self.addresses_without_plan(inst, op, &mut next, &mut access) else {
             return false;
         };
-        let Some((fits, places)) = self.rows_in_bounds(site, access, &addresses, count) else { return false };
+        let Some((fits, places)) = self.rows_in_bounds((site, inst, op), access, &addresses, count) else {
+            return false;
+        };
         self.applied("matrix", "one vector load for a row");
         let (fast, slow) = self.fork(fits);
         self.b.position_at_end(fast);
@@ -180,7 +185,9 @@ impl Codegen<'_> {
             let chunks: Vec<Value> = (0..self.chunks()).map(|c| self.chunk(source, c)).collect();
             matrices.push(if inst.mods.has(Word::Trans) { self.transposed_matrix(&chunks) } else { chunks });
         }
-        let Some((fits, places)) = self.rows_in_bounds(site, access, &addresses, count) else { return false };
+        let Some((fits, places)) = self.rows_in_bounds((site, inst, op), access, &addresses, count) else {
+            return false;
+        };
         self.applied("matrix", "one vector store for a row");
         let (fast, slow) = self.fork(fits);
         self.b.position_at_end(fast);

@@ -85,6 +85,14 @@ impl<'a> Coalescing<'a> {
             checks.accesses.push((at, check.unwrap_or_else(Check::AtAccess)));
         }
         checks.accesses.sort_unstable_by_key(|(at, _)| *at);
+        let known = (&self.analyses.addresses, &self.analyses.constants);
+        for group in &mut checks.groups {
+            if let (Anchor::Value(name), Space::Shared) = (group.anchor, group.reach.space) {
+                let Reach { lo, hi, align, .. } = group.reach;
+                let form = &group.form;
+                group.inside = self.planner.is_value_inside(name, 0, form, (lo, hi), align, known);
+            }
+        }
         Some(checks)
     }
 
@@ -227,7 +235,7 @@ impl<'a> Coalescing<'a> {
             return Ok(Check::Grouped(number));
         }
         let reach = Reach { site, space: access.space, write, sum: false, lo: offset, hi: end, align: bytes };
-        groups.push(CheckGroup { anchor, form, reach, members: vec![at] });
+        groups.push(CheckGroup { anchor, form, reach, inside: false, members: vec![at] });
         Ok(Check::Grouped(groups.len() - 1))
     }
 

@@ -1,0 +1,78 @@
+//! Accesses of shared memory at constant addresses: whether they lie within the kernel's own variables, so
+//! that they need no check.
+//!
+//! Invariant: only addresses that are constant in every lane, active or not, and that the code of a strategy
+//! uses as they are.
+
+use super::plan::Planner;
+use crate::analysis::address::AddressFacts;
+use crate::analysis::constant::Constants;
+use crate::wir::access::{Access, Form};
+use crate::wir::{Kind, Op, Shape, Value};
+use ptx::ir::{Addr, Base, Inst, RegClass, Src};
+use ptx::isa::{Space, TyKind};
+
+/// What is known of addresses: the spaces they were made in, and constants.
+pub(crate) type Known<'a> = (&'a AddressFacts, &'a Constants);
+
+impl Planner<'_> {
+    /// Whether an access is at constant addresses within the kernel's own variables in every lane, and
+    /// aligned. `form`: of its addresses.
+    pub(crate) fn is_inside(
+        self,
+        (inst, op): (&Inst, &Op),
+        access: Access,
+        form: &Form,
+        known: Known<'_>,
+    ) -> bool {
+        let bytes = access.bytes();
+        let reach = (0, i64::from(bytes));
+        let at = |address: u64| self.reaches(address, reach, bytes);
+        if access.space != Space::Shared {
+            return false;
+        }
+        match inst.srcs.first() {
+            Some(Src::Addr(Addr { base: Base::Reg(_), index: None, offset })) => {
+                self.is_value_inside(op.uses[1], *offset, form, reach, bytes, known)
+            }
+            Some(Src::Reg(_)) => self.is_value_inside(op.uses[1], 0, form, reach, bytes, known),
+            Some(Src::Addr(Addr { base: Base::Absolute, index: None, offset })) => at(*offset as u64),
+            Some(Src::Addr(Addr { base: Base::Var(var), index: None, offset })) => {
+                let variable = self.program.variables.get(var.0 as usize);
+                let own = variable.is_some_and(|v| v.space == Space::Shared && v.ty.kind() != TyKind::Opaque);
+                own && at(self.layout.variable(*var).wrapping_add(*offset as u64))
+            }
+            _ => false,
+        }
+    }
+
+    /// The same for the bytes from the first to behind the last, relative to a register and an offset.
+    pub(crate) fn is_value_inside(
+        self,
+        address: Value,
+        offset: i64,
+        form: &Form,
+        reach: (i64, i64),
+        align: u32,
+        known: Known<'_>,
+    ) -> bool {
+        // The bases of symbolic strides and of scaled indices are not constant.
+        let plain = matches!(form, Form::Same | Form::Affine(_) | Form::Each)
+            && !matches!(&self.func.shapes[address.0 as usize], Shape::Affine(p) if !p.rows.is_empty())
+            && known.0.provenance(address).is_none();
+        let narrow = self.func.kinds[address.0 as usize] == Kind::Reg(RegClass::R32);
+        let moved = |lane: u64| match narrow {
+            true => u64::from((lane as u32).wrapping_add(offset as u32)),
+            false => lane.wrapping_add(offset as u64),
+        };
+        let Some(mut lanes) = known.1.lanes(address).filter(|_| plain) else { return false };
+        lanes.all(|lane| self.reaches(moved(lane), reach, align))
+    }
+
+    /// Whether bytes relative to an address are within the kernel's own variables. The address itself may be
+    /// before them: a negative number.
+    fn reaches(self, address: u64, (lo, hi): (i64, i64), align: u32) -> bool {
+        let (at, end) = (address as i64, i64::from(self.layout.shared_bytes));
+        at % i64::from(align) == 0 && at.saturating_add(lo) >= 0 && at.saturating_add(hi) <= end
+    }
+}
