@@ -708,7 +708,7 @@ fn equal_lanes(mask: LaneMask, is: impl Fn(usize) -> bool) -> LaneMask {
 
 /// The lanes for which a guard is true.
 #[inline(always)]
-fn truths(guard: Guard, regs: &Registers) -> LaneMask {
+pub(crate) fn truths(guard: Guard, regs: &Registers) -> LaneMask {
     let value = regs.pred[guard.pred.index as usize];
     if guard.negated { !value } else { value }
 }

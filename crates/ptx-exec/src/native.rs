@@ -223,6 +223,40 @@ pub struct Slot {
     pub carry: u32,
 }
 
+/// The barriers of a CTA that runs in native code.
+///
+/// The warps that wait all wait at barriers of one [form](CtaForm): a warp that reaches a barrier of another
+/// form leaves native code.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BarrierState {
+    /// How many warps, or coarse warps, have exited.
+    pub exited: u32,
+    /// The barriers at which warps wait, one bit each. The upper half is for barriers that count all threads.
+    pub waiting: u32,
+    /// The [`CtaForm`] of these barriers, as a number.
+    pub form: u32,
+    /// The lanes counted so far at a barrier that reduces: those whose predicate is false for
+    /// [`CtaForm::And`], those whose predicate is true otherwise.
+    pub count: u32,
+    /// That count of the barrier that completed last.
+    pub result: u32,
+}
+
+/// What a barrier at which a whole warp waits for the whole CTA does besides.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CtaForm {
+    /// Nothing.
+    Sync = 0,
+    /// Counts true predicates.
+    Popc = 1,
+    /// Tells whether all predicates are true.
+    And = 2,
+    /// Tells whether a predicate is true.
+    Or = 3,
+}
+
 /// The decoded state of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlotState {
@@ -359,8 +393,8 @@ pub struct CtaCall<'a> {
     pub(crate) batch: CtaBatch<'a>,
     /// The warp to run, or coarse warp.
     pub warp: u32,
-    /// Barrier state of native code: how many warps have exited, and the barriers at which the others wait.
-    pub round: [u32; 2],
+    /// The barrier state of native code.
+    pub round: BarrierState,
     /// See [`NativeCall::fuel`].
     pub fuel: i64,
     /// Out: the running lanes.

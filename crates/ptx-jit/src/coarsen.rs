@@ -321,7 +321,9 @@ fn is_fit(function: &Function, program: &Program) -> bool {
         && program.address_size == AddressSize::Bits64
         && function.blocks.iter().all(|block| {
             let end = match &block.term {
-                Terminator::Barrier { inst, .. } => inst.op == Op::BarSync && inst.guard.is_none(),
+                Terminator::Barrier { inst, .. } => {
+                    matches!(inst.op, Op::BarSync | Op::BarRed) && inst.guard.is_none()
+                }
                 Terminator::WarpSync { inst, .. } => {
                     matches!(inst.op, Op::ShflSync | Op::VoteSync | Op::BarWarpSync)
                 }

@@ -20,8 +20,8 @@ use ptx::analysis::calls::reads_clocks;
 use ptx_exec::lanes::{LANES, Lane, LaneMask, Registers};
 use ptx_exec::launch::Kernel;
 use ptx_exec::native::{
-    CoarseCode, CtaCall, CtaCode, CtaStop, Line, Native, NativeCache, NativeCall, NativeStop, TidTable,
-    Windows,
+    BarrierState, CoarseCode, CtaCall, CtaCode, CtaStop, Line, Native, NativeCache, NativeCall, NativeStop,
+    TidTable, Windows,
 };
 use ptx_exec::warp::GridShape;
 use std::collections::BTreeMap;
@@ -465,8 +465,7 @@ impl Native for Compiled {
             keep_bytes: cta.bytes.into(),
             price: self.price,
             warps: teams as u32,
-            exited: call.round[0],
-            waiting: call.round[1],
+            round: call.round,
             turns: call.fuel,
             ..frame(call.grid, windows, call.regs, call.cache)
         };
@@ -483,7 +482,7 @@ impl Native for Compiled {
         call.fuel = frame.turns;
         let (steps, lane_steps) = counted(&frame);
         (call.steps, call.lane_steps) = (call.steps + steps, call.lane_steps + lane_steps);
-        (call.warp, call.round) = (frame.warp[0], [frame.exited, frame.waiting]);
+        (call.warp, call.round) = (frame.warp[0], frame.round);
         let [ran, left] = &self.parts;
         match code as u8 {
             c if c == Reason::Finished as u8 => {
@@ -526,8 +525,7 @@ impl Native for Compiled {
             keeps: call.kept.as_mut_ptr().cast(),
             price: self.price,
             warps: warps as u32,
-            exited: call.round[0],
-            waiting: call.round[1],
+            round: call.round,
             turns: call.fuel,
             ..frame(call.grid, windows, call.regs, call.cache)
         };
@@ -545,7 +543,7 @@ impl Native for Compiled {
         let (steps, lane_steps) = counted(&frame);
         (call.steps, call.lane_steps) = (call.steps + steps, call.lane_steps + lane_steps);
         self.leave(frame.left, call.regs, frame.mask, call.cache);
-        (call.warp, call.round) = (frame.warp[0], [frame.exited, frame.waiting]);
+        (call.warp, call.round) = (frame.warp[0], frame.round);
         match code as u8 {
             c if c == Reason::Finished as u8 => CtaStop::Finished,
             c if c == Reason::Apart as u8 => CtaStop::BarrierMismatch,
@@ -635,8 +633,7 @@ fn frame(grid: &GridShape, windows: Windows, regs: &mut Registers, cache: &mut N
         kept: null_mut(),
         price: 0,
         warps: 0,
-        waiting: 0,
-        exited: 0,
+        round: BarrierState::default(),
         full_steps: 0,
         masked_steps: 0,
         lane_steps: 0,
@@ -698,7 +695,7 @@ extern "C" fn follow(user: *mut c_void) -> u32 {
     }
     call.fuel = frame.turns;
     frame.ctaid = call.ctaid;
-    (frame.warp[0], frame.exited, frame.waiting) = (0, 0, 0);
+    (frame.warp[0], frame.round) = (0, BarrierState::default());
     1
 }
 

@@ -3,7 +3,7 @@
 //! Invariant: [`Frame`] is the only interface between them: native code reads and writes its fields at their
 //! offsets, and calls back through [`step`](super::engine) and [`reach`](super::engine).
 
-use ptx_exec::native::{Slot, TidTable};
+use ptx_exec::native::{BarrierState, Slot, TidTable};
 use std::ffi::c_void;
 
 /// Cached bounds: the bounds of accesses at one site, as an OS thread found them last.
@@ -77,11 +77,8 @@ pub(crate) struct Frame {
     pub(crate) price: u32,
     /// CTA only: the number of warps; 0 if a single warp runs.
     pub(crate) warps: u32,
-    /// CTA only: the barriers at which warps wait, one bit each. The upper half is for barriers that count
-    /// all threads.
-    pub(crate) waiting: u32,
-    /// CTA only: the number of warps that have exited.
-    pub(crate) exited: u32,
+    /// CTA only: its barriers.
+    pub(crate) round: BarrierState,
     /// Counter: instructions executed with all lanes.
     pub(crate) full_steps: u64,
     /// Counter: instructions executed under a mask.

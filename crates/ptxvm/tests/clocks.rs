@@ -187,6 +187,9 @@ fn lanes_that_part_take_the_instructions_of_all() {
 fn barriers_take_one() {
     let body = "mov.u64 %a, %clock64; bar.sync 0; mov.u64 %b, %clock64;";
     all(&kernel("", &format!("{body}{END}")), &[32, 45, 128], 2);
+    let body =
+        "setp.lt.u32 %p1, %t, 20; mov.u64 %a, %clock64; bar.red.popc.u32 %r1, 0, %p1; mov.u64 %b, %clock64;";
+    all(&kernel("", &format!("{body}{END}")), &[32, 45, 128], 2);
     // In a loop, with lanes that part between: what a warp waits for others does not count.
     let body = "mov.u64 %a, %clock64; mov.u32 %r1, 0;
         L: setp.lt.u32 %p2, %t, 40; @%p2 bra M; mul.lo.u32 %r2, %t, %r1; add.u32 %r2, %r2, 5; bra N;

@@ -8,7 +8,7 @@ use super::watched::arrives;
 use super::{Arrival, LaunchContext, Run, Stop, bug, equal_lanes, stopped, truths};
 use crate::bound::Term;
 use crate::frame::{BarrierWait, Current, Group, Wait, WarpFrame};
-use crate::lanes::{LANES, Lane};
+use crate::lanes::{LANES, Lane, LaneMask, Registers};
 use crate::trap::{Fault, FaultKind};
 use crate::watch::BarrierEvent;
 
@@ -154,9 +154,28 @@ pub(crate) struct Reduced {
     pub(crate) all: bool,
 }
 
+impl Reduced {
+    /// Writes the destination of a barrier in these lanes, if the barrier reduces.
+    pub(crate) fn put(self, barrier: &crate::bound::Barrier, regs: &mut Registers, lanes: LaneMask) {
+        use crate::bound::BarrierKind;
+        let Some(reg) = barrier.dst.reg() else { return };
+        let index = reg.index as usize;
+        let truth = match barrier.kind {
+            BarrierKind::And => self.all,
+            BarrierKind::Or => self.popc != 0,
+            BarrierKind::Sync | BarrierKind::Arrive | BarrierKind::Popc => false,
+        };
+        match barrier.kind {
+            BarrierKind::Popc => regs.r32[index].blend(lanes, &Lane::splat(self.popc)),
+            BarrierKind::And | BarrierKind::Or if truth => regs.pred[index] |= lanes,
+            BarrierKind::And | BarrierKind::Or => regs.pred[index] &= !lanes,
+            BarrierKind::Sync | BarrierKind::Arrive => {}
+        }
+    }
+}
+
 /// Releases the lanes that wait at the completed barrier.
 pub(crate) fn release(frame: &mut WarpFrame, context: &LaunchContext<'_>, reduced: Reduced) {
-    use crate::bound::BarrierKind;
     for group in std::mem::take(&mut frame.groups) {
         let Wait::Barrier(wait @ BarrierWait { arrived: true, .. }) = group.wait else {
             frame.groups.push(group);
@@ -166,20 +185,7 @@ pub(crate) fn release(frame: &mut WarpFrame, context: &LaunchContext<'_>, reduce
         let Some(Term::Barrier(barrier)) = context.block(act.function, group.block).map(|b| &b.term) else {
             continue;
         };
-        if let Some(reg) = barrier.dst.reg() {
-            let index = reg.index as usize;
-            let truth = match barrier.kind {
-                BarrierKind::And => reduced.all,
-                BarrierKind::Or => reduced.popc != 0,
-                BarrierKind::Sync | BarrierKind::Arrive | BarrierKind::Popc => false,
-            };
-            match barrier.kind {
-                BarrierKind::Popc => act.regs.r32[index].blend(group.mask, &Lane::splat(reduced.popc)),
-                BarrierKind::And | BarrierKind::Or if truth => act.regs.pred[index] |= group.mask,
-                BarrierKind::And | BarrierKind::Or => act.regs.pred[index] &= !group.mask,
-                BarrierKind::Sync | BarrierKind::Arrive => {}
-            }
-        }
+        reduced.put(barrier, &mut act.regs, group.mask);
         let (next, id) = (barrier.next.0, wait.id);
         if context.watched {
             let index = |function| {

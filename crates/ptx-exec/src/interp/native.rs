@@ -164,6 +164,8 @@ impl Run<'_> {
                 Entered::Stop(Stop::Yielded { idle })
             }
             NativeStop::Terminator { block } => {
+                // Native code has counted it.
+                frame.native_steps.1 += 1;
                 current.block = block;
                 Entered::Block(None)
             }

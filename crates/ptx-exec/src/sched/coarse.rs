@@ -10,13 +10,14 @@
 //! warp would be too. So a side exit needs the same state as that of a single warp.
 
 use super::cta::{Cta, CtaStop, Limits, Round};
-use super::native_cta::{FIRST_FUEL, FUEL, LongRun, Start};
+use super::native_cta::{FIRST_FUEL, FUEL, LongRun, Start, reduced};
 use crate::bound::{Function, Term};
 use crate::context::LaunchContext;
 use crate::interp::{self, Budget, Left};
 use crate::lanes::{FULL, LaneMask};
 use crate::native::{
-    CoarseCode, CtaCall, CtaCode, CtaStop as NativeCtaStop, Native, NativeCache, SavedReg, SlotState, mask_at,
+    BarrierState, CoarseCode, CtaCall, CtaCode, CtaStop as NativeCtaStop, Native, NativeCache, SavedReg,
+    SlotState, mask_at,
 };
 
 /// Order of the lane masks at the start of a save area.
@@ -34,14 +35,14 @@ impl Cta {
     ) -> Option<CtaStop> {
         let function = context.function(self.kernel)?;
         let initial = self.native_frames.start_coarse(coarse, function, self.warps.len());
-        let (mut current, mut round) = (0, [0; 2]);
+        let (mut current, mut round) = (0, BarrierState::default());
         let mut long = LongRun::default();
         loop {
             if limits.steps().is_none() {
                 return Some(CtaStop::Cancelled);
             }
             if let Some(kind) = limits.late() {
-                self.frames_from_coarse(coarse, context, function, (current, None));
+                self.frames_from_coarse(coarse, context, function, (current, None), round);
                 let warp = (current * coarse.warps).min(self.warps.len() as u32 - 1);
                 let stopped = super::cta::blame(&self.warps[warp as usize], context, kind);
                 return Some(CtaStop::Trapped(stopped, warp));
@@ -64,25 +65,30 @@ impl Cta {
                 }
                 NativeCtaStop::OutOfFuel if !long.gives_way((self.place, current), limits) => {}
                 NativeCtaStop::OutOfFuel => {
-                    self.frames_from_coarse(coarse, context, function, (current, None));
+                    self.frames_from_coarse(coarse, context, function, (current, None), round);
                     return Some(CtaStop::Long);
                 }
                 NativeCtaStop::SideExit(at) => {
-                    let left =
-                        self.frames_from_coarse(coarse, context, function, (current, Some(at as usize)));
+                    let left = self.frames_from_coarse(
+                        coarse,
+                        context,
+                        function,
+                        (current, Some(at as usize)),
+                        round,
+                    );
                     let fuel = fuel.clamp(0, interp::WARP_SLICE);
                     return self.split_coarse_warp((native, coarse, fuel), context, limits, cache, left);
                 }
                 NativeCtaStop::BarrierMismatch | NativeCtaStop::Warp(_) => {
                     // No warp is in the middle of its round.
-                    self.frames_from_coarse(coarse, context, function, (u32::MAX, None));
+                    self.frames_from_coarse(coarse, context, function, (u32::MAX, None), round);
                     return None;
                 }
             }
         }
     }
 
-    /// Runs the warps of a coarse warp from its side exit, each until it stops.
+    /// Runs the warps of a coarse warp from its side exit, in their order, each until it stops.
     fn split_coarse_warp(
         &mut self,
         (native, coarse, fuel): (&dyn Native, &CoarseCode, i64),
@@ -92,7 +98,13 @@ impl Cta {
         left: Vec<SplitWarp>,
     ) -> Option<CtaStop> {
         let mut round = Round { ran: true, idle: true };
-        for SplitWarp { warp, leave, mask, live, pending } in left {
+        for SplitWarp { warp, running } in left {
+            let Some(RunningLanes { leave, mask, live, pending }) = running else {
+                if let Err(stop) = self.slice(warp, context, limits, cache, &mut round) {
+                    return Some(stop);
+                }
+                continue;
+            };
             let (slice, quantum) = (interp::WARP_SLICE, interp::GROUP_QUANTUM);
             let frame = &mut self.warps[warp as usize];
             let before = (frame.steps, frame.lane_steps);
@@ -110,13 +122,14 @@ impl Cta {
     }
 
     /// Creates frames from the slots, as [`Cta::frames_from_slots`]. If the current coarse warp took a side
-    /// exit, its running warps are returned and must still be started.
+    /// exit, its warps are returned and must still be started.
     fn frames_from_coarse(
         &mut self,
         coarse: &CoarseCode,
         context: &LaunchContext<'_>,
         function: &Function,
         (current, left): (u32, Option<usize>),
+        round: BarrierState,
     ) -> Vec<SplitWarp> {
         // Kernels with local memory have no coarse warps.
         self.frames(context, true);
@@ -158,14 +171,16 @@ impl Cta {
                         pending.push([group.block, lanes]);
                     }
                 }
+                let mut lanes = None;
                 if running == 0 {
                     if missing != 0 {
                         warp.exit(act, missing);
                     }
                     pending.iter().for_each(|[block, lanes]| warp.push_ready(act, *block, *lanes));
                 } else {
-                    leaving.push(SplitWarp { warp: id as u32, leave, mask: running, live, pending });
+                    lanes = Some(RunningLanes { leave, mask: running, live, pending });
                 }
+                leaving.push(SplitWarp { warp: id as u32, running: lanes });
                 continue;
             }
             if missing != 0 {
@@ -181,6 +196,7 @@ impl Cta {
             }
             match context.block(self.kernel, behind.block).map(|b| &b.term) {
                 Some(Term::Barrier(barrier)) if current as usize <= number => {
+                    reduced(round).put(barrier, regs, live);
                     warp.push_ready(act, barrier.next.0, live);
                 }
                 Some(Term::Barrier(barrier)) => self.arrived(id, act, behind.block, live, barrier),
@@ -194,9 +210,15 @@ impl Cta {
     }
 }
 
-/// A warp of a coarse warp that took a side exit with running lanes.
+/// A warp of a coarse warp that took a side exit.
 struct SplitWarp {
     warp: u32,
+    /// Its running lanes; `None`: all its lanes are pending, and ready in its frame.
+    running: Option<RunningLanes>,
+}
+
+/// The lanes of a warp that ran where its coarse warp took a side exit.
+struct RunningLanes {
     /// The place: index of [`CoarseCode::leaves`].
     leave: usize,
     mask: LaneMask,

@@ -338,7 +338,7 @@ impl Cta {
     }
 
     /// Runs one warp for one slice.
-    fn slice(
+    pub(super) fn slice(
         &mut self,
         id: u32,
         context: &LaunchContext<'_>,
@@ -373,7 +373,8 @@ impl Cta {
         if let Some(events) = warp.state.events.take() {
             limits.count(&events);
         }
-        if let (steps @ 1.., fallbacks) = std::mem::take(&mut warp.native_steps) {
+        let (steps, fallbacks) = std::mem::take(&mut warp.native_steps);
+        if steps + fallbacks > 0 {
             limits.spend_native(steps, fallbacks);
         }
         if !warp.output.is_empty() || warp.dropped > 0 {
@@ -430,7 +431,7 @@ impl Cta {
         self.status[warp] = Status::Waiting;
         let count = self.warps.len() as u32;
         let Some(barrier) = self.barriers.get_mut(wait.id as usize) else { return };
-        // Cannot fail: warps that arrive as a whole and without thread counts use compatible forms.
+        // Cannot fail: native code lets only warps wait that arrive as a whole, at barriers of one form.
         let _fits = barrier.arrive(warp as u32, wait, arrival, lanes, count, false);
     }
 

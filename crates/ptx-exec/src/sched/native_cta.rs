@@ -8,11 +8,11 @@ use super::cta::{Cta, CtaStop, Limits, Round};
 use crate::bound::{Barrier, Function, Term, Value32};
 use crate::context::LaunchContext;
 use crate::frame::{BarrierWait, Wait};
-use crate::interp::{self, Arrival, Budget, Left};
+use crate::interp::{self, Arrival, Budget, Left, Reduced, truths};
 use crate::lanes::{FULL, LaneMask};
 use crate::native::{
-    CtaBatch, CtaCall, CtaCode, CtaStop as NativeCtaStop, InitialSlots, Native, NativeCache, NativeStop,
-    SlotState,
+    BarrierState, CtaBatch, CtaCall, CtaCode, CtaStop as NativeCtaStop, InitialSlots, Native, NativeCache,
+    NativeStop, SlotState,
 };
 use std::time::Instant;
 
@@ -51,7 +51,7 @@ pub(super) struct Start {
     /// The warp, or coarse warp.
     pub(super) warp: u32,
     /// The barrier state; see [`CtaCall::round`].
-    pub(super) round: [u32; 2],
+    pub(super) round: BarrierState,
     pub(super) fuel: i64,
 }
 
@@ -101,14 +101,14 @@ impl Cta {
         let function = context.function(self.kernel)?;
         let initial = self.native_frames.start(native.cta(), function, &mut self.warps, self.grid.threads());
         let can_batch = native.can_batch_ctas() && function.frame_bytes == 0;
-        let (mut warp, mut round, mut waiting) = (0, [0; 2], 0);
+        let (mut warp, mut round, mut waiting) = (0, BarrierState::default(), 0);
         let (mut long_run, mut long) = (LongRun::default(), false);
         loop {
             if limits.steps().is_none() {
                 return Some(CtaStop::Cancelled);
             }
             if let Some(kind) = limits.late() {
-                self.frames_from_slots(native.cta(), context, function, (warp, false));
+                self.frames_from_slots(native.cta(), context, function, (warp, false), round);
                 let stopped = super::cta::blame(&self.warps[warp as usize], context, kind);
                 return Some(CtaStop::Trapped(stopped, warp));
             }
@@ -134,7 +134,7 @@ impl Cta {
                 | NativeCtaStop::SideExit(_)
                 | NativeCtaStop::Warp(NativeStop::Declined) => {
                     // No warp is in the middle of its round.
-                    self.frames_from_slots(native.cta(), context, function, (u32::MAX, false));
+                    self.frames_from_slots(native.cta(), context, function, (u32::MAX, false), round);
                     return None;
                 }
                 NativeCtaStop::Warp(NativeStop::Yield { block })
@@ -152,7 +152,7 @@ impl Cta {
                 }
                 NativeCtaStop::Warp(stop) => stop,
             };
-            self.frames_from_slots(native.cta(), context, function, (warp, true));
+            self.frames_from_slots(native.cta(), context, function, (warp, true), round);
             let (slice, quantum) = (interp::WARP_SLICE, interp::GROUP_QUANTUM);
             let frame = &mut self.warps[warp as usize];
             let before = (frame.steps, frame.lane_steps);
@@ -207,6 +207,7 @@ impl Cta {
         context: &LaunchContext<'_>,
         function: &Function,
         (current, runs): (u32, bool),
+        round: BarrierState,
     ) {
         self.frames(context, false);
         let lines = code.bytes as usize / 64;
@@ -244,6 +245,7 @@ impl Cta {
                     }
                     match context.block(self.kernel, behind.block).map(|b| &b.term) {
                         Some(Term::Barrier(barrier)) if current <= id as u32 => {
+                            reduced(round).put(barrier, regs, slot.live);
                             warp.push_ready(act, barrier.next.0, slot.live);
                         }
                         Some(Term::Barrier(barrier)) => {
@@ -271,14 +273,20 @@ impl Cta {
             Value32::Imm(value) => Some(value),
             Value32::Reg(_) => None,
         };
+        let regs = &self.warps[id].acts[act as usize].regs;
         let wait = BarrierWait {
             kind: barrier.kind,
             id: constant(barrier.id).unwrap_or(0),
             count: barrier.count.and_then(constant),
-            truths: 0,
+            truths: barrier.pred.map_or(0, |pred| truths(pred, regs) & live),
             arrived: true,
         };
         self.warps[id].park(act, block, live, Wait::Barrier(wait));
         self.waits_at(id, &wait, Arrival { waiting: live }, live);
     }
+}
+
+/// The result of the barrier that completed last in native code.
+pub(super) fn reduced(round: BarrierState) -> Reduced {
+    Reduced { popc: round.result, all: round.result == 0 }
 }

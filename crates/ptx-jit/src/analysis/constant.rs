@@ -274,6 +274,7 @@ impl Search<'_> {
             }
             OpKind::Restore(..) => self.determined(*def).or_else(|| self.copied(own, *def)),
             OpKind::Load(_)
+            | OpKind::Reduced(..)
             | OpKind::EntryMask
             | OpKind::EntryLive
             | OpKind::EntryCarry

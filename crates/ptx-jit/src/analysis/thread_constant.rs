@@ -47,7 +47,7 @@ pub(crate) fn constants(func: &Func, function: &Function) -> Vec<bool> {
                     }
                     // A register as native code or the interpreter left it.
                     OpKind::Load(_) | OpKind::Mask(_) | OpKind::EntryMask | OpKind::EntryLive => true,
-                    OpKind::EntryCarry | OpKind::EntryTurns | OpKind::Count(_) => false,
+                    OpKind::EntryCarry | OpKind::EntryTurns | OpKind::Count(_) | OpKind::Reduced(..) => false,
                     OpKind::Add(_) | OpKind::AddLanes(_) | OpKind::AddWarps(_) => false,
                     OpKind::SelectMask
                     | OpKind::SelectPred { .. }

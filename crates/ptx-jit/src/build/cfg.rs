@@ -4,6 +4,7 @@
 //! Invariant: every edge between masked copies goes through [`Builder::edge`], which lets pending lanes of
 //! lower blocks execute first.
 
+mod barrier;
 mod if_convert;
 
 use super::fuel::fuel;
@@ -35,17 +36,6 @@ enum Var {
 }
 
 const VARS: u32 = 7;
-
-/// A plain barrier of the whole CTA.
-#[derive(Clone, Copy)]
-struct Barrier {
-    /// The block that ends with it.
-    block: u32,
-    id: u32,
-    /// Whether it counts the CTA's threads.
-    counted: bool,
-    next: u32,
-}
 
 struct Builder<'a, M: Effects> {
     function: &'a Function,
@@ -362,73 +352,6 @@ impl<M: Effects> Builder<'_, M> {
             let cond = Cond::Full(self.var(Var::Mask));
             self.end(node, Term::If { cond, then: full, els: masked, likely: Some(true) });
         }
-    }
-
-    /// The plain barrier of the whole CTA that the block ends with: number, whether it counts the CTA's
-    /// threads, and the block behind it.
-    fn barrier(&self, block: u32) -> Option<Barrier> {
-        let Terminator::Barrier { inst, next } = &self.function.blocks[block as usize].term else {
-            return None;
-        };
-        let Some(Src::Imm(id @ 0..16)) = inst.srcs.first() else { return None };
-        let threads = u64::from(self.shape.threads().next_multiple_of(32));
-        let counted = match inst.srcs.get(1) {
-            None | Some(Src::Absent) => false,
-            Some(Src::Imm(count)) if *count == threads => true,
-            Some(_) => return None,
-        };
-        let sync = inst.op == ptx::isa::Op::BarSync && inst.guard.is_none();
-        let plain = sync && self.function.kind == FunctionKind::Entry;
-        plain.then_some(Barrier { block, id: *id as u32, counted, next: next.0 })
-    }
-
-    /// Where a warp continues behind a barrier of the whole CTA, if the block ends with one: an index of
-    /// [`Func::resumes`].
-    fn behind(&mut self, block: u32, full: bool) -> Option<u32> {
-        let Barrier { id, counted, next, .. } = self.barrier(block)?;
-        // Some warps of a coarse warp may have exited, and a barrier that counts would not see that.
-        if counted && !full && self.shape.team > 1 {
-            return None;
-        }
-        let (index, node, kept) = self.restored(block, full, next);
-        if full {
-            let to = self.body(next, true);
-            self.end(node, Term::Goto(to));
-        } else {
-            self.choose(node, next);
-        }
-        self.resumes.push(Resume { block, id: Some(id), counted, node, kept });
-        Some(index)
-    }
-
-    /// A block that restores everything that is live where that PTX block starts; its index in
-    /// [`Func::resumes`], and the registers to save.
-    fn restored(&mut self, from: u32, full: bool, to: u32) -> (u32, BlockId, Vec<(Reg, Value)>) {
-        let (index, node) = (self.resumes.len() as u32, self.node(from, full, self.nobody()));
-        let mut kept = Vec::new();
-        for number in self.live.live_in[to as usize].clone().iter() {
-            let (reg, name) = (self.live.registers.reg(number), Value(number as u32));
-            self.op(node, OpKind::Restore(index, reg), &[], &[name]);
-            kept.push((reg, name));
-        }
-        self.counters(node);
-        (index, node, kept)
-    }
-
-    /// A barrier of a CTA that is one warp: it passes at once if all lanes are there.
-    fn pass(&mut self, node: BlockId, full: bool, barrier: Barrier, live: &BitSet, may: &BitSet) {
-        let Barrier { block, counted, next, .. } = barrier;
-        if full {
-            let to = self.edge(block, true, next, may);
-            return self.end(node, Term::Goto(to));
-        }
-        let leave = self.exit_node(block, false, ExitReason::Terminator { block }, live, may);
-        if counted {
-            return self.end(node, Term::Goto(leave));
-        }
-        let to = self.edge(block, false, next, &self.nobody());
-        let cond = Cond::Equal(self.var(Var::Mask), self.var(Var::Live));
-        self.end(node, Term::If { cond, then: to, els: leave, likely: Some(true) });
     }
 
     fn find_regions(&mut self) {
@@ -775,7 +698,7 @@ impl<M: Effects> Builder<'_, M> {
         let stop = self.exit_node(from, full, ExitReason::Yield { block: to }, &live, may);
         let on = self.body(to, full);
         if full && self.shape.team > 1 {
-            let (index, node, kept) = self.restored(from, true, to);
+            let (index, node, kept) = self.restored((from, true), None, to);
             self.end(node, Term::Goto(on));
             self.resumes.push(Resume { block: to, id: None, counted: false, node, kept });
             if let Term::Exit(exit) = &mut self.blocks[stop.0 as usize].term {

@@ -13,9 +13,10 @@ use super::{Codegen, Repr};
 use crate::frame::{Frame, Reason, code};
 use crate::llvm::{Block, IntPred, Likely, Value};
 use crate::wir;
-use crate::wir::Exit;
-use ptx::ir::Reg;
-use ptx_exec::native::{CtaCode, Slot, SuspendPoint, TidTable};
+use crate::wir::{Exit, ExitReason, Op};
+use ptx::ir::{Inst, Reg, Src};
+use ptx::isa::BarRedOp;
+use ptx_exec::native::{CtaCode, CtaForm, Slot, SuspendPoint, TidTable};
 use std::mem::{offset_of, size_of};
 
 /// Values that several parts of an emitted function use.
@@ -145,9 +146,9 @@ impl Codegen<'_> {
         self.b.cond_br(more, warp, round, Likely::Yes);
 
         self.b.position_at_end(round);
-        let at = word(self, offset_of!(Frame, waiting));
+        let at = word(self, offset_of!(Frame, round.waiting));
         self.store_field(offset_of!(Frame, warp), self.c32(0));
-        self.store_field(offset_of!(Frame, waiting), self.c32(0));
+        self.store_field(offset_of!(Frame, round.waiting), self.c32(0));
         let none = self.b.icmp(IntPred::Eq, at, self.c32(0));
         self.b.cond_br(none, over, some, Likely::Unknown);
         // Starts the next CTA of the batch.
@@ -166,7 +167,7 @@ impl Codegen<'_> {
         self.b.position_at_end(some);
         let less = self.b.sub(at, self.c32(1));
         let several = self.b.and(at, less);
-        let exited = word(self, offset_of!(Frame, exited));
+        let exited = word(self, offset_of!(Frame, round.exited));
         let gone = self.b.icmp(IntPred::Ne, exited, self.c32(0));
         let gone = self.b.sext(gone, self.int(32));
         let missing = self.b.and(at, self.b.and(gone, self.c32(0xffff_0000)));
@@ -174,6 +175,11 @@ impl Codegen<'_> {
         let odd = self.b.icmp(IntPred::Ne, odd, self.c32(0));
         self.b.cond_br(odd, apart, all, Likely::No);
         self.b.position_at_end(all);
+        if self.reduces() {
+            let count = word(self, offset_of!(Frame, round.count));
+            self.store_field(offset_of!(Frame, round.result), count);
+            self.store_field(offset_of!(Frame, round.count), self.c32(0));
+        }
         self.b.br(warp);
         self.b.position_at_end(apart);
         self.b.ret(Some(self.c64(code(Reason::Apart, 0, 0))));
@@ -197,9 +203,9 @@ impl Codegen<'_> {
         self.b.cond_br(shared.whole, leave, stay, Likely::Unknown);
         self.b.position_at_end(leave);
         self.set_state(self.start_code() + 1);
-        let exited = self.load32(offset_of!(Frame, exited));
+        let exited = self.load32(offset_of!(Frame, round.exited));
         let exited = self.b.add(exited, self.c32(1));
-        self.store_field(offset_of!(Frame, exited), exited);
+        self.store_field(offset_of!(Frame, round.exited), exited);
         self.b.br(shared.next);
         self.b.position_at_end(stay);
     }
@@ -218,7 +224,15 @@ impl Codegen<'_> {
         let resume = &self.job.func.resumes[index as usize];
         let (mask, live) = (self.scalar(exit.mask), self.scalar(exit.live));
         let together = self.b.icmp(IntPred::Eq, mask, live);
-        let together = self.b.and(together, shared.whole);
+        let mut together = self.b.and(together, shared.whole);
+        let form = self.form(index);
+        if self.reduces() {
+            let first = self.load32(offset_of!(Frame, round.waiting));
+            let first = self.b.icmp(IntPred::Eq, first, self.c32(0));
+            let alike = self.load32(offset_of!(Frame, round.form));
+            let alike = self.b.icmp(IntPred::Eq, alike, self.c32(form as u32));
+            together = self.b.and(together, self.b.or(first, alike));
+        }
         let (keep, leave) =
             (self.b.append_block(self.function, "keep"), self.b.append_block(self.function, "leave"));
         self.b.cond_br(together, keep, leave, Likely::Yes);
@@ -228,12 +242,79 @@ impl Codegen<'_> {
             self.b.store(live, self.b.offset(slot, offset_of!(Slot, live) as u64), 4);
         }
         let bit = 1u32 << (resume.id.unwrap_or(0) + if resume.counted { 16 } else { 0 });
-        let waiting = self.load32(offset_of!(Frame, waiting));
+        let waiting = self.load32(offset_of!(Frame, round.waiting));
         let waiting = self.b.or(waiting, self.c32(bit));
-        self.store_field(offset_of!(Frame, waiting), waiting);
+        self.store_field(offset_of!(Frame, round.waiting), waiting);
+        self.arrive_at(form, exit, live);
         self.keep_all(index, live);
         self.b.br(shared.next);
         self.b.position_at_end(leave);
+    }
+
+    /// Records the form of the barrier at which a warp waits, and counts the lanes that its result depends on.
+    fn arrive_at(&mut self, form: CtaForm, exit: &Exit, live: Value) {
+        if self.reduces() {
+            self.store_field(offset_of!(Frame, round.form), self.c32(form as u32));
+        }
+        let Some(predicate) = self.predicate(exit) else { return };
+        let truths = self.truths(predicate.0, predicate.1 != (form == CtaForm::And));
+        let counted = self.b.and(truths, live);
+        let counted = self.lanes_in(counted);
+        let counted = self.b.trunc(counted, self.int(32));
+        let count = self.b.add(self.load32(offset_of!(Frame, round.count)), counted);
+        self.store_field(offset_of!(Frame, round.count), count);
+    }
+
+    /// The predicate that the barrier reduces at which an exit waits, and whether it is negated.
+    fn predicate(&self, exit: &Exit) -> Option<(wir::Value, bool)> {
+        let ExitReason::Terminator { block } = exit.why else { return None };
+        let (reg, negated) = crate::wir::reduced(&self.job.function.blocks[block as usize].term)?;
+        let (_, name) = exit.regs.iter().find(|(have, _)| *have == reg)?;
+        Some((*name, negated))
+    }
+
+    /// What the barrier does at which warps wait that resume there.
+    fn form(&self, resume: u32) -> CtaForm {
+        let resume = &self.job.func.resumes[resume as usize];
+        let term = &self.job.function.blocks[resume.block as usize].term;
+        match term.inst().filter(|inst| resume.id.is_some() && inst.op == ptx::isa::Op::BarRed) {
+            Some(inst) => form(inst),
+            None => CtaForm::Sync,
+        }
+    }
+
+    /// Whether warps wait at barriers that reduce.
+    fn reduces(&self) -> bool {
+        (0..self.job.func.resumes.len() as u32).any(|resume| self.form(resume) != CtaForm::Sync)
+    }
+
+    /// The result of the barrier that a warp resumes behind.
+    pub(super) fn reduced(&mut self, resume: u32, name: wir::Value) {
+        let count = self.load32(offset_of!(Frame, round.result));
+        let result = match self.form(resume) {
+            CtaForm::Popc | CtaForm::Sync => count,
+            CtaForm::And => self.b.icmp(IntPred::Eq, count, self.c32(0)),
+            CtaForm::Or => self.b.icmp(IntPred::Ne, count, self.c32(0)),
+        };
+        self.define(name, result);
+    }
+
+    /// The result of a barrier of a CTA that is one coarse warp.
+    pub(super) fn reduce_cta(&mut self, inst: &Inst, op: &Op) -> bool {
+        let Some(def) = op.defs.first() else { return true };
+        let mask = self.scalar(op.uses[0]);
+        let truths = self.truths(op.uses[1], matches!(inst.srcs.get(2), Some(Src::Not(_))));
+        let truths = self.b.and(truths, mask);
+        let result = match form(inst) {
+            CtaForm::And => self.b.icmp(IntPred::Eq, truths, mask),
+            CtaForm::Or => self.b.icmp(IntPred::Ne, truths, self.b.zero(mask.ty())),
+            CtaForm::Popc | CtaForm::Sync => {
+                let count = self.lanes_in(truths);
+                self.b.trunc(count, self.int(32))
+            }
+        };
+        self.define(*def, result);
+        true
     }
 
     /// Saves the live values where a warp or a coarse warp waits.
@@ -284,5 +365,15 @@ impl Codegen<'_> {
         let kept = self.out.cta.barriers[index as usize].kept.iter().find(|kept| kept.reg == reg).cloned();
         let kept = kept.expect("ptxvm bug: a register is restored that was not kept");
         self.unpack(&kept, name, place)
+    }
+}
+
+/// What a barrier that reduces computes.
+fn form(inst: &Inst) -> CtaForm {
+    match inst.mods.bar_red_op() {
+        Some(BarRedOp::Popc) => CtaForm::Popc,
+        Some(BarRedOp::And) => CtaForm::And,
+        Some(BarRedOp::Or) => CtaForm::Or,
+        None => CtaForm::Sync,
     }
 }

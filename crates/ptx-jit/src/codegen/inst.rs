@@ -38,6 +38,7 @@ impl Codegen<'_> {
             O::MatchAny | O::MatchAll => self.matched(inst, op),
             O::VoteSync => self.vote(inst, op),
             O::BarWarpSync => true,
+            O::BarRed => self.reduce_cta(inst, op),
             O::Activemask => self.activemask(op),
             O::Cvta | O::CvtaTo => self.cvta(inst, op),
             O::Cvt => self.funnel_shift_of(inst, op),

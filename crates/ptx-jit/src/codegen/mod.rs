@@ -687,6 +687,7 @@ impl Codegen<'_> {
                 self.reps[op.defs[0].0 as usize] = Some(rep);
                 return;
             }
+            OpKind::Reduced(resume, _) => return self.reduced(*resume, op.defs[0]),
             OpKind::Mask(0) => self.b.zero(self.mask_type()),
             OpKind::Mask(_) => self.all_lanes(),
             OpKind::EntryMask => self.own,
@@ -709,20 +710,7 @@ impl Codegen<'_> {
             }
             OpKind::AddLanes(number) => {
                 let (a, mask) = (self.scalar(op.uses[0]), self.scalar(op.uses[1]));
-                let count = match self.mask_words(mask) {
-                    Some(words) => self.c64(words.iter().map(|word| u64::from(word.count_ones())).sum()),
-                    None => match self.joined_vector(mask, LANES) {
-                        Some(words) => {
-                            let counts = self.b.intrinsic("llvm.ctpop", &[words.ty()], &[words]);
-                            let count = self.b.intrinsic("llvm.vector.reduce.add", &[words.ty()], &[counts]);
-                            self.as_long(count)
-                        }
-                        None => {
-                            let count = self.b.intrinsic("llvm.ctpop", &[mask.ty()], &[mask]);
-                            self.as_long(count)
-                        }
-                    },
-                };
+                let count = self.lanes_in(mask);
                 let count = self.b.mul(count, self.c64(*number));
                 self.b.add(a, count)
             }
@@ -746,5 +734,20 @@ impl Codegen<'_> {
             }
         };
         self.reps[op.defs[0].0 as usize] = Some(Repr::Scalar(scalar));
+    }
+
+    /// How many lanes are in a mask, as a 64-bit number.
+    fn lanes_in(&mut self, mask: Value) -> Value {
+        if let Some(words) = self.mask_words(mask) {
+            return self.c64(words.iter().map(|word| u64::from(word.count_ones())).sum());
+        }
+        let count = match self.joined_vector(mask, LANES) {
+            Some(words) => {
+                let counts = self.b.intrinsic("llvm.ctpop", &[words.ty()], &[words]);
+                self.b.intrinsic("llvm.vector.reduce.add", &[words.ty()], &[counts])
+            }
+            None => self.b.intrinsic("llvm.ctpop", &[mask.ty()], &[mask]),
+        };
+        self.as_long(count)
     }
 }

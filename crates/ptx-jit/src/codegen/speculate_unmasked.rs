@@ -87,6 +87,7 @@ impl Codegen<'_> {
                 OpKind::Spare(..)
                 | OpKind::Load(_)
                 | OpKind::Restore(..)
+                | OpKind::Reduced(..)
                 | OpKind::Mask(_)
                 | OpKind::EntryMask
                 | OpKind::EntryLive

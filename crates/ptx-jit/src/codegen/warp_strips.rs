@@ -259,6 +259,7 @@ impl Codegen<'_> {
             }
             OpKind::Load(_)
             | OpKind::Restore(..)
+            | OpKind::Reduced(..)
             | OpKind::EntryMask
             | OpKind::EntryLive
             | OpKind::EntryCarry

@@ -34,7 +34,7 @@ pub mod verify;
 
 pub use lattice::{Affine, Shape};
 
-use ptx::ir::{Function, Inst, Reg, RegClass, Terminator};
+use ptx::ir::{Function, Inst, Reg, RegClass, Src, Terminator};
 use std::rc::Rc;
 
 /// Index of a block.
@@ -90,6 +90,9 @@ pub enum OpKind {
     /// Loads the register from the barrier slot where the warp saved it: an index of [`Func::resumes`], and
     /// the register.
     Restore(u32, Reg),
+    /// The result of the barrier behind which the warp resumes: an index of [`Func::resumes`], and the
+    /// register that the barrier writes.
+    Reduced(u32, Reg),
     /// A constant mask.
     Mask(u32),
     /// The mask of the lanes that the caller runs.
@@ -417,6 +420,16 @@ pub trait Effects {
     fn accesses(&self, inst: &Inst) -> bool;
     /// Whether a loop around the instruction may wait for other threads.
     fn watches(&self, inst: &Inst) -> bool;
+}
+
+/// The predicate that a barrier reduces, and whether it is negated.
+pub(crate) fn reduced(term: &Terminator) -> Option<(Reg, bool)> {
+    let Terminator::Barrier { inst, .. } = term else { return None };
+    match inst.srcs.get(2) {
+        Some(Src::Reg(reg)) => Some((*reg, false)),
+        Some(Src::Not(reg)) => Some((*reg, true)),
+        _ => None,
+    }
 }
 
 /// Whether native code always stops at a terminator of this kind, or else executes it.

@@ -463,6 +463,7 @@ fn op_kind(word: &str, words: &mut Words<'_>) -> Parsed<(OpKind, Vec<Value>)> {
         "select-pred-not" => OpKind::SelectPred { negated: true },
         "load" => OpKind::Load(words.reg()?),
         "restore" => OpKind::Restore(words.number()?, words.reg()?),
+        "reduced" => OpKind::Reduced(words.number()?, words.reg()?),
         "mask" => {
             let bits = words.bits()?;
             OpKind::Mask(u32::try_from(bits).map_err(|_| "a mask of more than 32 lanes".to_owned())?)

@@ -104,6 +104,7 @@ impl Printer<'_> {
             OpKind::SelectPred { negated } => write!(self.out, "select-pred{}", not(*negated))?,
             OpKind::Load(reg) => write!(self.out, "load {reg}")?,
             OpKind::Restore(resume, reg) => write!(self.out, "restore {resume} {reg}")?,
+            OpKind::Reduced(resume, reg) => write!(self.out, "reduced {resume} {reg}")?,
             OpKind::Mask(bits) => write!(self.out, "mask {bits:#x}")?,
             OpKind::EntryMask => write!(self.out, "entry-mask")?,
             OpKind::EntryLive => write!(self.out, "entry-live")?,

@@ -189,7 +189,7 @@ impl<E: Effects> Verifier<'_, E> {
             OpKind::SelectMask => (vec![Mask, defined()?, defined()?], vec![defined()?]),
             OpKind::SelectPred { .. } => (vec![PRED, defined()?, defined()?], vec![defined()?]),
             OpKind::Load(reg) => (vec![], vec![Kind::Reg(reg.class)]),
-            OpKind::Restore(resume, reg) => {
+            OpKind::Restore(resume, reg) | OpKind::Reduced(resume, reg) => {
                 if *resume as usize >= self.func.resumes.len() {
                     return Err(format!("there is no resume point {resume}"));
                 }
@@ -389,6 +389,7 @@ fn name(op: &Op) -> &'static str {
         OpKind::SelectPred { .. } => "select-pred",
         OpKind::Load(_) => "load",
         OpKind::Restore(..) => "restore",
+        OpKind::Reduced(..) => "reduced",
         OpKind::Mask(_) => "mask",
         OpKind::EntryMask => "entry-mask",
         OpKind::EntryLive => "entry-live",

@@ -250,7 +250,8 @@ impl<M: Effects> Classifier<'_, M> {
                 let class = func.kept(*resume, *reg).map_or(Shape::Varying, |name| self.class(name).clone());
                 self.set(op.defs[0], class)
             }
-            OpKind::Mask(_)
+            OpKind::Reduced(..)
+            | OpKind::Mask(_)
             | OpKind::EntryMask
             | OpKind::EntryLive
             | OpKind::EntryCarry
@@ -394,6 +395,9 @@ impl<M: Effects> Classifier<'_, M> {
                 _ => Shape::Varying,
             };
             return vec![each; count];
+        }
+        if inst.op == Op::BarRed {
+            return vec![Shape::Uniform(None); count];
         }
         // Each lane has local memory of its own.
         let own = matches!(inst.op, Op::Cvta | Op::CvtaTo) && inst.mods.space() == Space::Local;
