@@ -3,9 +3,12 @@
 
 use crate::target::Target;
 use crate::wir::Effects;
-use crate::wir::loops::loops;
-use ptx::ir::{Function, Inst, Src};
+use crate::wir::loops::{Loop, loops};
+use ptx::analysis::cfg;
+use ptx::analysis::liveness::Liveness;
+use ptx::ir::{Function, Inst, Reg, Src};
 use ptx::isa::{AtomOp, Class, Mods, Op, RowId, Sem, Space, Sreg, Ty, Word};
+use std::collections::HashSet;
 
 /// Whether an instruction of this row with these modifiers has native code on that processor. Emits no code.
 pub fn native(row: RowId, mods: &Mods, target: Target) -> bool {
@@ -145,11 +148,29 @@ fn progresses(inst: &Inst) -> bool {
 
 /// For each block, whether the loop with that header reads what other threads write, and writes nothing
 /// itself.
+///
+/// A loop waits if it reads the same place again until another thread has changed it. An atomic operation whose
+/// address differs between iterations searches (for a slot of a hash table), and a comparison with a value that
+/// differs between iterations tries again with what it found; neither waits.
 pub(crate) fn waits(function: &Function) -> Vec<bool> {
     let mut waits = vec![false; function.blocks.len()];
+    let mut liveness = None;
     for all in loops(function) {
         let body = function.blocks[all.blocks()].iter().flat_map(|b| &b.insts);
-        let watches = body.clone().any(|inst| NativeEffects.watches(inst));
+        let mut varying = None;
+        let mut advances = |inst: &Inst| {
+            let live = liveness.get_or_insert_with(|| Liveness::new(function, &cfg::graph(function)));
+            let varying = varying.get_or_insert_with(|| varying_registers(function, live, all));
+            let varies = |src: Option<&Src>| {
+                let mut any = false;
+                src.into_iter().for_each(|src| src.for_each_reg(&mut |reg| any |= varying.contains(&reg)));
+                any
+            };
+            let compared = inst.srcs.get(1).filter(|_| inst.mods.atom_op() == Some(AtomOp::Cas));
+            varies(inst.srcs.first()) || varies(compared)
+        };
+        let watches =
+            body.clone().any(|inst| NativeEffects.watches(inst) && !(inst.op == Op::Atom && advances(inst)));
         let writes = |inst: &Inst| match inst.op {
             Op::St | Op::MbarrierArrive | Op::MbarrierArriveDrop => true,
             Op::Atom | Op::Red => progresses(inst),
@@ -158,6 +179,39 @@ pub(crate) fn waits(function: &Function) -> Vec<bool> {
         waits[all.header] = watches && !body.clone().any(writes);
     }
     waits
+}
+
+/// Registers that may differ between iterations of a loop: those that an iteration takes from the one before,
+/// and what is computed from them.
+fn varying_registers(function: &Function, live: &Liveness, all: Loop) -> HashSet<Reg> {
+    let blocks = &function.blocks[all.blocks()];
+    let mut varying = HashSet::new();
+    for block in blocks {
+        let mut carried = |reg| {
+            if live.live_in[all.header].contains(live.registers.number(reg)) {
+                varying.insert(reg);
+            }
+        };
+        block.insts.iter().for_each(|inst| inst.for_each_def(&mut carried));
+        block.term.for_each_def(&mut carried);
+    }
+    loop {
+        let before = varying.len();
+        for block in blocks {
+            for inst in block.insts.iter().chain(block.term.inst()) {
+                let mut any = false;
+                inst.for_each_use(&mut |reg| any |= varying.contains(&reg));
+                if any {
+                    inst.for_each_def(&mut |reg| {
+                        varying.insert(reg);
+                    });
+                }
+            }
+        }
+        if varying.len() == before {
+            return varying;
+        }
+    }
 }
 
 /// For each block, whether a loop with that header reads what other threads write.

@@ -359,6 +359,35 @@ fn warps_of_a_coarse_warp_that_splits_go_on_in_order() {
 }
 
 #[test]
+fn searches_and_retries_by_comparison_stay_in_native_code() {
+    // Each thread enters its number in a table, from a slot on that up to four threads share. Longer searches
+    // could show where groups of lanes take turns, which differs between the engines.
+    let search = "
+        mov.u64 %rd4, slots; and.b32 %r1, %t, 63; shl.b32 %r1, %r1, 2; add.u32 %r9, %t, 1;
+        L: and.b32 %r1, %r1, 511; mul.wide.u32 %rd2, %r1, 4; add.u64 %rd2, %rd4, %rd2;
+        atom.shared.cas.b32 %r2, [%rd2], 0, %r9; add.u32 %r1, %r1, 1; setp.ne.u32 %p1, %r2, 0; @%p1 bra L;
+        bar.sync 0; ld.shared.u32 %r3, [%rd2]; st.global.u32 [%out], %r3; ret;";
+    // Eight sums by comparison: each turn compares with what the last one found.
+    let retry = "
+        mov.u64 %rd4, slots; and.b32 %r4, %t, 7; mul.wide.u32 %rd2, %r4, 4; add.u64 %rd2, %rd4, %rd2; ld.shared.u32 %r1, [%rd2];
+        L: add.u32 %r2, %r1, 3; mov.u32 %r3, %r1; atom.shared.cas.b32 %r1, [%rd2], %r3, %r2; setp.ne.u32 %p1, %r1, %r3; @%p1 bra L;
+        bar.sync 0; ld.shared.u32 %r3, [%rd2]; st.global.u32 [%out], %r3; ret;";
+    let slots = ".shared .align 4 .b32 slots[512];";
+    test(slots, search).check(&[64, 100, 256], |t, _| t + 1);
+    test(slots, retry).check(&[64, 100, 256], |t, n| 3 * (n - t % 8).div_ceil(8));
+    for body in [search, retry] {
+        assert_eq!(test(slots, body).interpreted(256, 1), 0, "{body}");
+    }
+    // A loop that asks one place for one value waits: the interpreter executes its comparison.
+    let wait = "
+        mov.u64 %rd2, slots; shr.u32 %r9, %t, 5; add.u32 %r8, %r9, 1;
+        L: atom.shared.cas.b32 %r2, [%rd2], %r9, %r8; setp.ne.u32 %p1, %r2, %r9; setp.lt.u32 %p2, %r2, %r8; and.pred %p1, %p1, %p2; @%p1 bra L;
+        st.global.u32 [%out], %t; ret;";
+    test(slots, wait).check(&[64], |t, _| t);
+    assert!(test(slots, wait).interpreted(64, 1) > 0);
+}
+
+#[test]
 fn any_number_of_first_lanes_runs_a_piece_of_a_loop() {
     // Those before, and those up to, a number that changes in each iteration; and all the others. Lanes that are off would reach beyond
     // what there is of shared memory.
