@@ -234,7 +234,7 @@ mod host {
         if level == Level::Avx512 {
             Feature::ALL.into_iter().for_each(|feature| features.set(feature, has(feature)));
         }
-        let micro_architecture = micro_architecture(level);
+        let micro_architecture = micro_architecture(level, features);
         let tuning = Tuning { l1d_ways: l1d_ways(), ..micro_architecture.tuning(level) };
         Target { level, features, tuning }
     }
@@ -292,8 +292,9 @@ mod host {
         caches.find(|cache| cache.eax & 0xff == 0x21).map(|cache| (cache.ebx >> 22) + 1)
     }
 
-    /// The micro-architecture by vendor, family and model, for those that have a tuning.
-    fn micro_architecture(level: Level) -> MicroArchitecture {
+    /// The micro-architecture by vendor, family and model, for those that have a tuning. A model of Intel's that is not known (a later one,
+    /// or one that a hypervisor made up) counts as the last design whose features it has: all have one divider, and caches of one kind.
+    fn micro_architecture(level: Level, features: Features) -> MicroArchitecture {
         let vendor = __cpuid(0);
         let version = __cpuid(1).eax;
         let (mut family, mut model) = (version >> 8 & 0xf, version >> 4 & 0xf);
@@ -311,6 +312,9 @@ mod host {
             (b"Genu", 6, 0x55) if wide => MicroArchitecture::SkylakeServer,
             (b"Genu", 6, 0x6a | 0x6c) if wide => MicroArchitecture::IceLakeServer,
             (b"Genu", 6, 0x8f | 0xcf | 0xad | 0xae) if wide => MicroArchitecture::SapphireRapids,
+            (b"Genu", _, _) if wide && features.has(Feature::Avx512Fp16) => MicroArchitecture::SapphireRapids,
+            (b"Genu", _, _) if wide && features.has(Feature::Avx512Vbmi2) => MicroArchitecture::IceLakeServer,
+            (b"Genu", _, _) if wide => MicroArchitecture::SkylakeServer,
             _ => MicroArchitecture::Generic,
         }
     }
