@@ -464,4 +464,6 @@ pub enum CtaStop {
     OutOfFuel,
     /// The current coarse warp takes a side exit: index of [`CoarseCode::leaves`].
     SideExit(u32),
+    /// Coarse warps cannot execute this CTA, which has had no effect: its warps run alone.
+    Declined,
 }

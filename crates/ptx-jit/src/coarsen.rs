@@ -6,6 +6,10 @@
 //! barriers; it needs more registers and more code. The factor is the largest whose values fit into the
 //! registers.
 //!
+//! Where no barrier is, a coarse warp that is the whole CTA saves the scalar work of its warps; [`cost`]
+//! estimates whether that is worth it. Its code is for CTAs of which all threads do the same; it declines
+//! other CTAs before they have had an effect, and single warps execute them.
+//!
 //! Invariant: results do not depend on the factor. An operation that several warps cannot execute together is
 //! absent from a function that is chosen here, or is a side exit.
 
@@ -24,6 +28,10 @@ use crate::wir::{Exit, ExitReason, Func, Kind, LaunchShape, OpKind, Shape, Term}
 use ptx::check::module::{AddressSize, FunctionKind};
 use ptx::ir::{Addr, Base, Function, Inst, Program, Reg, RegClass, Src, Terminator};
 use ptx::isa::{Op, Space, Sreg};
+
+mod cost;
+
+pub(crate) use cost::pays;
 
 /// How many warps execute as one coarse warp.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -91,8 +99,11 @@ pub(crate) fn sizes(
         Teams::Never => Sizes::of(1, "it is switched off, or the kernel reads a clock"),
         Teams::Of(size) => Sizes::of(largest(size.max(1)), "as asked for"),
         Teams::Auto => {
-            if !function.blocks.iter().any(|block| matches!(block.term, Terminator::Barrier { .. })) {
-                return Sizes::of(1, "the kernel has no barrier");
+            if !has_barrier(function) {
+                return match by_warp(func, function, shape) {
+                    Ok(()) => Sizes::of(warps, "the whole CTA, warp by warp: scalar work is done once"),
+                    Err(why) => Sizes::of(1, why),
+                };
             }
             let chunks = 32 / shape.chunk;
             let registers = coarse_warp_registers(level);
@@ -123,6 +134,29 @@ pub(crate) fn sizes(
             Sizes { first, within, apart, why }
         }
     }
+}
+
+fn has_barrier(function: &Function) -> bool {
+    function.blocks.iter().any(|block| matches!(block.term, Terminator::Barrier { .. }))
+}
+
+/// Whether a coarse warp that is the whole CTA may execute its vectors warp by warp.
+///
+/// # Errors
+/// The reason why not.
+fn by_warp(func: &Func, function: &Function, shape: LaunchShape) -> Result<(), &'static str> {
+    if shape.threads() / 32 > COARSE_WARP_MAX_WHOLE_CTA {
+        return Err("the CTA has too many warps");
+    }
+    if !wir::loops::loops(function).is_empty() {
+        return Err("the kernel has a loop and no barrier");
+    }
+    cost::may_pay(func, function, shape)
+}
+
+/// Whether coarse warps of the chosen size execute their vectors warp by warp.
+pub(crate) fn is_by_warp(teams: Teams, function: &Function) -> bool {
+    teams == Teams::Auto && !has_barrier(function)
 }
 
 /// Whether the code of a coarse warp is small enough to be compiled in time.

@@ -14,7 +14,7 @@ use crate::object::Made;
 use crate::pipeline;
 use crate::reduction_buffer;
 use crate::remarks::Remarks;
-use crate::tuning::{COARSE_WARP_TRIAL_CTAS, MAX_STACK_BYTES, OPS_PER_FUEL};
+use crate::tuning::{COARSE_WARP_MAX_DECLINED_CTAS, COARSE_WARP_TRIAL_CTAS, MAX_STACK_BYTES, OPS_PER_FUEL};
 use crate::wir::{self, Func, LaunchShape};
 use ptx::analysis::calls::reads_clocks;
 use ptx_exec::lanes::{LANES, Lane, LaneMask, Registers};
@@ -45,6 +45,8 @@ pub struct Compiled {
     team_tids: Vec<u32>,
     /// The number of CTAs that ran in coarse warps, and of those that left them by a side exit.
     parts: [AtomicU32; 2],
+    /// How many CTAs coarse warps have declined since they executed one.
+    declined: AtomicU32,
     function: u32,
     /// Whether the code updates the clocks of warps itself, because a launch may read them.
     clocks: bool,
@@ -175,6 +177,7 @@ pub(crate) fn place(
         team,
         team_tids: team_tids(ntid, made.team.warps),
         parts: Default::default(),
+        declined: AtomicU32::new(0),
         function: kernel.id().0,
         clocks: reads_clocks(kernel.module().program(), kernel.id()),
         entries,
@@ -261,6 +264,7 @@ fn translate(session: &Session, kernel: &Kernel, ntid: [u32; 3], teams: Teams) -
         target: session.target(),
         windows: 0,
         clocks,
+        by_warp: false,
     };
     let mut module = session.module(&function.name);
     let sizes = coarsen::sizes(teams, function, program, &func, shape, session.target().level());
@@ -277,19 +281,24 @@ fn translate(session: &Session, kernel: &Kernel, ntid: [u32; 3], teams: Teams) -
             remarks.missed("coarsen", None, format!("{size} warps: not all of them wait at every barrier"));
             break;
         };
-        if !coarsen::is_small(teams, &func, function, shape) {
+        let by_warp = coarsen::is_by_warp(teams, function);
+        if !by_warp && !coarsen::is_small(teams, &func, function, shape) {
             remarks.missed("coarsen", None, format!("{size} warps: the code would be too large"));
             size = sizes.smaller(size);
             continue;
         }
         let analyses = plan(&mut func, shape);
-        let emitted = codegen::emit(&module, "team", Input { func: &func, shape, ..job }, analyses);
+        if by_warp && !coarsen::pays((job.func, job.shape), (&func, shape), function) {
+            remarks.missed("coarsen", None, format!("{size} warps: the code would take as long for each"));
+            break;
+        }
+        let emitted = codegen::emit(&module, "team", Input { func: &func, shape, by_warp, ..job }, analyses);
         if emitted.unfit {
-            remarks.missed(
-                "coarsen",
-                None,
-                format!("{size} warps: an operation has no code for several warps"),
-            );
+            let why = match by_warp {
+                true => "a block cannot be executed warp by warp",
+                false => "an operation has no code for several warps",
+            };
+            remarks.missed("coarsen", None, format!("{size} warps: {why}"));
             module = session.module(&function.name);
             if size == sizes.within {
                 break;
@@ -302,7 +311,8 @@ fn translate(session: &Session, kernel: &Kernel, ntid: [u32; 3], teams: Teams) -
             module = session.module(&function.name);
             break;
         }
-        stays = coarsen::stays(&func, function);
+        // Single warps execute the CTAs that code for whole CTAs declines.
+        stays = !by_warp && coarsen::stays(&func, function);
         let why = if size == sizes.first { sizes.why } else { "the largest number that can" };
         remarks.applied("coarsen", None, format!("{size} warps as one: {why}"));
         together = Some(emitted);
@@ -444,6 +454,11 @@ impl Native for Compiled {
 
     fn coarse(&self) -> Option<&CoarseCode> {
         self.team?;
+        if self.declined.load(Ordering::Relaxed) >= COARSE_WARP_MAX_DECLINED_CTAS {
+            // Single warps execute the CTAs that the thread has taken; then coarse warps are tried again.
+            self.declined.store(COARSE_WARP_MAX_DECLINED_CTAS - COARSE_WARP_TRIAL_CTAS, Ordering::Relaxed);
+            return None;
+        }
         let [ran, left] = self.parts.each_ref().map(|count| count.load(Ordering::Relaxed));
         (left < COARSE_WARP_TRIAL_CTAS || left < ran / 4).then_some(&self.made.team)
     }
@@ -490,7 +505,17 @@ impl Native for Compiled {
                 if left.load(Ordering::Relaxed) > 0 {
                     ran.fetch_add(1 + call.batched() as u32, Ordering::Relaxed);
                 }
+                if self.declined.load(Ordering::Relaxed) > 0 {
+                    self.declined.store(0, Ordering::Relaxed);
+                }
                 CtaStop::Finished
+            }
+            c if c == Reason::Declined as u8 => {
+                if call.batched() > 0 {
+                    self.declined.store(0, Ordering::Relaxed);
+                }
+                self.declined.fetch_add(1, Ordering::Relaxed);
+                CtaStop::Declined
             }
             c if c == Reason::Turn as u8 => CtaStop::OutOfFuel,
             c if c == Reason::Left as u8 => {

@@ -175,6 +175,10 @@ pub(crate) const MAX_STACK_BYTES: u32 = 128 << 20;
 /// So many CTAs run as coarse warps before a kernel whose coarse warps mostly diverge runs warp by warp. Chosen.
 pub(crate) const COARSE_WARP_TRIAL_CTAS: u32 = 16;
 
+/// After so many CTAs in a row that code for whole CTAs has declined, single warps execute what a thread has taken. Chosen: the first row of
+/// CTAs of a picture, whose upper border is declined, has fewer.
+pub(crate) const COARSE_WARP_MAX_DECLINED_CTAS: u32 = 128;
+
 // Fuel of loops.
 
 /// Instructions that count as one unit of fuel where a CTA has no loop. Chosen: such a CTA is not free.
@@ -248,6 +252,21 @@ pub(crate) fn coarse_warp_registers(level: Level) -> u32 {
         Level::Avx2 | Level::Baseline => 10,
     }
 }
+
+/// The most instructions on the path of most warps of a kernel without barriers that is coarsened. Measured on a Sapphire Rapids: streams and
+/// stencils of up to 60 instructions take 0.66 to 0.9 of the time; stencils of 13 and 27 points and an option price (87, 120 and 93
+/// instructions) gain nothing, and take up to twice as long to compile.
+pub(crate) const COARSE_WARP_MAX_PATH_INSTRUCTIONS: usize = 64;
+
+/// One over the part of the time that a coarse warp must save in such a kernel, by estimate. Chosen: more code is compiled, and estimates are
+/// rough.
+pub(crate) const COARSE_WARP_MIN_GAIN: u64 = 4;
+
+/// Instructions from the end of a warp to the begin of the next one. Counted in the code of a stream: slots, thread indices, parameters.
+pub(crate) const COARSE_WARP_TURN_COST: u64 = 50;
+
+/// Instructions of a bounds check: the bounds are loaded and compared, and a branch is taken.
+pub(crate) const COARSE_WARP_CHECK_COST: u64 = 6;
 
 // Barrier slots.
 

@@ -202,7 +202,10 @@ fn listings_and_stats_say_what_the_compiler_did() {
         "{wir}"
     );
     let remarks = out(&run(&["--cpu", "avx2", "--emit", "remarks"]));
-    assert!(remarks.starts_with("kernel: coarsen: missed: the kernel has no barrier\n"), "{remarks}");
+    assert!(
+        remarks.starts_with("kernel: coarsen: missed: the kernel has a loop and no barrier\n"),
+        "{remarks}"
+    );
     assert!(remarks.contains(": access: applied: one vector store for a chunk"), "{remarks}");
     let args = ["--engine=jit", "--stats", "--format=json", "--no-cache"];
     let values = ["s32:64", "f64:2", "zeros:512", "zeros:512"].map(|value| format!("--arg={value}"));
@@ -210,7 +213,7 @@ fn listings_and_stats_say_what_the_compiler_did() {
     let object: Value = serde_json::from_str(&out(&run(&all))).expect("one object");
     let remarks = object["stats"]["remarks"].as_array().expect("a list");
     assert!(
-        remarks.iter().any(|line| line == "kernel: coarsen: missed: the kernel has no barrier"),
+        remarks.iter().any(|line| line == "kernel: coarsen: missed: the kernel has a loop and no barrier"),
         "{object}"
     );
 }

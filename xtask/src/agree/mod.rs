@@ -392,14 +392,15 @@ mod tests {
         assert!(trapped >= 20, "most programs trap, not only {trapped} of 40");
     }
 
-    /// The programs of `tests/agree`.
-    fn kept() -> Vec<(PathBuf, Program)> {
+    /// The programs of `tests/agree`, and whether each traps, as a line of its text says.
+    fn kept() -> Vec<(PathBuf, Program, bool)> {
         let folder = crate::root().join("tests/agree");
         let entries = std::fs::read_dir(&folder).expect("the folder is part of the project");
         let paths = entries.map(|entry| entry.expect("its entries can be read").path());
         let programs = paths.filter(|path| path.extension().is_some_and(|e| e == "ptx")).map(|path| {
             let text = std::fs::read_to_string(&path).expect("a text");
-            (path, Program::read(&text).expect("its launch stands in it"))
+            let traps = text.lines().any(|line| line.starts_with("// Traps:"));
+            (path, Program::read(&text).expect("its launch stands in it"), traps)
         });
         let programs: Vec<_> = programs.collect();
         assert!(!programs.is_empty());
@@ -412,10 +413,15 @@ mod tests {
         let next = AtomicUsize::new(0);
         let work = || {
             let machines = Machines::new(&available()).expect("devices can be made");
-            while let Some((path, program)) = programs.get(next.fetch_add(1, Ordering::Relaxed)) {
+            while let Some((path, program, traps)) = programs.get(next.fetch_add(1, Ordering::Relaxed)) {
                 tools::races(program).unwrap_or_else(|races| panic!("{}: {races}", path.display()));
                 let outcome = machines.run(program, None);
-                assert!(matches!(outcome, Outcome::Same), "{}: {outcome:?}", path.display());
+                let as_said = if *traps {
+                    matches!(outcome, Outcome::Trapped(_))
+                } else {
+                    matches!(outcome, Outcome::Same)
+                };
+                assert!(as_said, "{}: {outcome:?}", path.display());
             }
         };
         let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);

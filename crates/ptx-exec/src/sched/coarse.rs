@@ -11,6 +11,7 @@
 
 use super::cta::{Cta, CtaStop, Limits, Round};
 use super::native_cta::{FIRST_FUEL, FUEL, LongRun, Start, reduced};
+use super::native_frames::BatchOf;
 use crate::bound::{Function, Term};
 use crate::context::LaunchContext;
 use crate::interp::{self, Budget, Left};
@@ -78,6 +79,9 @@ impl Cta {
                     );
                     let fuel = fuel.clamp(0, interp::WARP_SLICE);
                     return self.split_coarse_warp((native, coarse, fuel), context, limits, cache, left);
+                }
+                NativeCtaStop::Declined => {
+                    return self.run_native(native, context, limits, cache, BatchOf::One);
                 }
                 NativeCtaStop::BarrierMismatch | NativeCtaStop::Warp(_) => {
                     // No warp is in the middle of its round.

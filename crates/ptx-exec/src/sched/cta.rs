@@ -6,7 +6,7 @@
 
 use super::barrier::{Barrier, Release};
 use super::grace::GracePeriod;
-use super::native_frames::NativeFrames;
+use super::native_frames::{BatchOf, NativeFrames};
 use super::seed::Seed;
 use crate::context::LaunchContext;
 use crate::frame::{BarrierWait, Wait, WarpFrame};
@@ -276,7 +276,7 @@ impl Cta {
                     let context = &context.supplied();
                     let stop = match native.coarse() {
                         Some(coarse) => self.run_coarse((native, coarse), context, limits, cache),
-                        None => self.run_native(native, context, limits, cache),
+                        None => self.run_native(native, context, limits, cache, BatchOf::All),
                     };
                     if let Some(stop) = stop {
                         return stop;

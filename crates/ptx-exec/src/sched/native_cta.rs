@@ -5,6 +5,7 @@
 //! frames.
 
 use super::cta::{Cta, CtaStop, Limits, Round};
+use super::native_frames::BatchOf;
 use crate::bound::{Barrier, Function, Term, Value32};
 use crate::context::LaunchContext;
 use crate::frame::{BarrierWait, Wait};
@@ -97,10 +98,11 @@ impl Cta {
         context: &LaunchContext<'_>,
         limits: &impl Limits,
         cache: &mut NativeCache,
+        batch: BatchOf,
     ) -> Option<CtaStop> {
         let function = context.function(self.kernel)?;
         let initial = self.native_frames.start(native.cta(), function, &mut self.warps, self.grid.threads());
-        let can_batch = native.can_batch_ctas() && function.frame_bytes == 0;
+        let can_batch = batch == BatchOf::All && native.can_batch_ctas() && function.frame_bytes == 0;
         let (mut warp, mut round, mut waiting) = (0, BarrierState::default(), 0);
         let (mut long_run, mut long) = (LongRun::default(), false);
         loop {
@@ -132,6 +134,7 @@ impl Cta {
                 NativeCtaStop::BarrierMismatch
                 | NativeCtaStop::OutOfFuel
                 | NativeCtaStop::SideExit(_)
+                | NativeCtaStop::Declined
                 | NativeCtaStop::Warp(NativeStop::Declined) => {
                     // No warp is in the middle of its round.
                     self.frames_from_slots(native.cta(), context, function, (u32::MAX, false), round);

@@ -5,6 +5,15 @@ use crate::frame::WarpFrame;
 use crate::lanes::Registers;
 use crate::native::{CoarseCode, CtaCode, InitialSlots, Line, Slot};
 
+/// How many CTAs one call may run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum BatchOf {
+    /// As many as the thread has taken.
+    All,
+    /// The one that is to start.
+    One,
+}
+
 /// The state of a CTA in native code.
 #[derive(Default)]
 pub(super) struct NativeFrames {

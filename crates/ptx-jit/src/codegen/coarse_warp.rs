@@ -26,6 +26,9 @@ use std::mem::offset_of;
 impl Codegen<'_> {
     /// Stores the values of the lanes, and returns to the host.
     pub(super) fn leave(&mut self, exit: &Exit) {
+        if self.job.by_warp && exit.why != ExitReason::Finished {
+            return self.declined();
+        }
         let place = match exit.why {
             ExitReason::Yield { block } => ExitPlace::Yield { block },
             ExitReason::Terminator { block } => ExitPlace::Terminator { block },

@@ -203,6 +203,35 @@ impl Codegen<'_> {
         }
     }
 
+    /// Branches to a successor where the scalar test shows that all lanes go there, and declines the CTA
+    /// otherwise ([`warp_loop`](super::warp_loop)). `None`: the scalars show nothing.
+    pub(super) fn test_or_decline(&mut self, id: BlockId, then: BlockId, test: Test) -> Option<()> {
+        let node = &self.job.func.blocks[id.0 as usize];
+        let ways =
+            [Some((!test.negated, id, then)), test.none.map(|(asks, none)| (test.negated, asks, none))];
+        let mut some = None;
+        for (wanted, from, to) in ways.into_iter().flatten() {
+            if !self.job.func.blocks[to.0 as usize].full {
+                continue;
+            }
+            let Some(are) = self.all_are(node, test.pred, wanted) else { continue };
+            some = Some(());
+            if are.number() == Some(0) {
+                continue;
+            }
+            self.store_state(from, to);
+            if are.number() == Some(1) {
+                self.b.br(self.at(to));
+                return some;
+            }
+            let others = self.b.append_block(self.function, "others");
+            self.b.cond_br(are, self.at(to), others, Likely::Yes);
+            self.b.position_at_end(others);
+        }
+        self.declined();
+        some
+    }
+
     /// The condition that the predicate equals `wanted` in all lanes, as far as scalars show; `None`: they
     /// show nothing.
     fn all_are(&mut self, node: &wir::Block, pred: wir::Value, wanted: bool) -> Option<Value> {

@@ -13,7 +13,7 @@ use crate::frame::{Frame, Window};
 use crate::isel::Operand;
 use crate::llvm::{Block, IntPred, Likely, Ordering, Value};
 use crate::mem::classify::{self, Classes};
-use crate::mem::plan::{Planner, in_chunk_loop};
+use crate::mem::plan::{Planner, in_chunk_loop, in_warp_loop};
 use crate::wir;
 use crate::wir::access::{Access, Form, Plan};
 use crate::wir::checks::Reach;
@@ -69,6 +69,9 @@ impl Codegen<'_> {
         }?;
         Some(match self.lanes == self.job.shape.lanes() {
             true => plan.clone(),
+            false if self.job.by_warp => {
+                Rc::new(in_warp_loop(plan, self.classes(), self.env.target.level())?)
+            }
             false => Rc::new(in_chunk_loop(plan, self.env.target.level(), self.width)),
         })
     }
@@ -218,6 +221,7 @@ impl Codegen<'_> {
         Some((
             access,
             match self.chunk_loops.shapes.get(&name) {
+                Some(Shape::Affine(pattern)) if !pattern.rows.is_empty() => Form::Rows((**pattern).clone()),
                 Some(Shape::Affine(pattern)) => Form::Affine((**pattern).clone()),
                 Some(Shape::Uniform(_)) => Form::Same,
                 Some(Shape::Bottom | Shape::Varying) | None => form,

@@ -49,6 +49,7 @@ mod symbolic_stride;
 mod transposed;
 mod value;
 mod version_prefix;
+mod warp_loop;
 mod warp_strips;
 mod wide_gather;
 
@@ -136,6 +137,9 @@ pub(crate) struct Input<'a> {
     pub(crate) windows: u32,
     /// Whether a launch of the kernel may read clocks of warps.
     pub(crate) clocks: bool,
+    /// Whether vectors are computed by warp loops, and the code declines CTAs whose threads do not all do the
+    /// same ([`warp_loop`]).
+    pub(crate) by_warp: bool,
 }
 
 struct Codegen<'a> {
@@ -566,6 +570,9 @@ impl Codegen<'_> {
     fn content(&mut self, id: BlockId) {
         let func = self.job.func;
         let node = &func.blocks[id.0 as usize];
+        if self.job.by_warp {
+            return self.warp_by_warp(id, node);
+        }
         if self.versioned_block != Some(id) {
             self.begin_section(node);
         }

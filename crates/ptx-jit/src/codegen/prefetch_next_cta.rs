@@ -145,7 +145,7 @@ impl Codegen<'_> {
     }
 
     /// The distance from an address of this CTA to the address of the next one, or of a later one.
-    fn next_cta(&mut self, name: wir::Value) -> Option<Value> {
+    pub(super) fn next_cta(&mut self, name: wir::Value) -> Option<Value> {
         let [x, y] = [0, 1].map(|axis: usize| self.scalar_evolution.cta[axis][name.0 as usize]);
         // Many addresses of a block have the same distance.
         let here = (self.b.current_block(), [x, y]);

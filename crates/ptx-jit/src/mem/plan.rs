@@ -11,7 +11,7 @@ use crate::analysis::address::AddressFacts;
 use crate::analysis::constant::Constants;
 use crate::target::{Level, Target};
 use crate::wir::access::{Access, Active, ActiveLanes, Atomic, Form, Plan, Strategy, StripPlace};
-use crate::wir::{Block, BlockId, Func, LaunchShape, Op, OpKind, Site};
+use crate::wir::{Affine, Block, BlockId, Func, LaunchShape, Op, OpKind, Site};
 use ptx::ir::{Addr, Base, Function, Inst, Program, Src};
 use ptx::isa::{AtomOp, Op as O, Sem, Space, Ty};
 use ptx_exec::layout::Layout;
@@ -182,6 +182,98 @@ fn combines(op: AtomOp, ty: Ty) -> bool {
     }
 }
 
+/// Constants of the warps of a coarse warp: `by` times the number of the warp, shifted right and masked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Steps {
+    pub(crate) by: i64,
+    pub(crate) shift: u32,
+    pub(crate) mask: u64,
+}
+
+impl Steps {
+    /// `None`: the numbers are not of this form.
+    fn of(numbers: &[i32]) -> Option<Self> {
+        if numbers.iter().all(|number| *number == 0) {
+            return Some(Self { by: 0, shift: 0, mask: u64::MAX });
+        }
+        let shift = numbers.iter().position(|number| *number != 0)?;
+        let by = i64::from(numbers[shift]);
+        let shift = shift.is_power_of_two().then(|| shift.ilog2())?;
+        let masks = (1..6).map(|bits| (1u64 << bits) - 1).chain([u64::MAX]);
+        let steps = masks.map(|mask| Self { by, shift, mask });
+        let fits = |steps: &Self| {
+            (0u64..).zip(numbers).all(|(warp, number)| {
+                ((warp >> steps.shift & steps.mask) as i64).checked_mul(by) == Some(i64::from(*number))
+            })
+        };
+        // With a mask that keeps all numbers there is no mask.
+        let all = Self { by, shift, mask: u64::MAX };
+        std::iter::once(all).chain(steps).find(fits)
+    }
+}
+
+/// An affine value within a warp of a coarse warp: its constants there, the same for each warp, and what each
+/// warp adds to the scalar, itself and as multiples of the stride.
+#[derive(Clone, Debug)]
+pub(crate) struct WarpPart {
+    pub(crate) pattern: Affine,
+    pub(crate) lanes: Steps,
+    pub(crate) rows: Steps,
+}
+
+/// The part of a warp in an affine value of a coarse warp; `None`: the warps are not alike.
+pub(crate) fn warp_part(pattern: &Affine, width: u32) -> Option<WarpPart> {
+    const LANES: usize = 32;
+    let firsts = |numbers: &[i32]| numbers.iter().step_by(LANES).copied().collect::<Vec<i32>>();
+    let own = |numbers: &[i32], relative: bool| {
+        let of = |warp: &[i32]| -> Vec<i32> {
+            warp.iter().map(|lane| lane - if relative { warp[0] } else { 0 }).collect()
+        };
+        let mut warps = numbers.chunks(LANES).map(of);
+        let first = warps.next().unwrap_or_default();
+        warps.all(|warp| warp == first).then_some(first)
+    };
+    let none = Steps { by: 0, shift: 0, mask: u64::MAX };
+    if pattern.by_chunk {
+        let lanes = own(&pattern.lanes, false)?;
+        let part = Affine { lanes: lanes.into(), ..pattern.clone() };
+        return Some(WarpPart { pattern: part, lanes: none, rows: none });
+    }
+    debug_assert!(LANES.is_multiple_of(width as usize));
+    let (lanes, rows) = (own(&pattern.lanes, true)?, own(&pattern.rows, true)?);
+    let (starts, turns) = (Steps::of(&firsts(&pattern.lanes))?, Steps::of(&firsts(&pattern.rows))?);
+    let aligned = firsts(&pattern.lanes).into_iter().filter(|first| *first != 0);
+    let align = aligned.fold(pattern.align, |align, first| align.min(first.trailing_zeros() as u8));
+    let rows = if rows.iter().all(|row| *row == 0) { Vec::new() } else { rows };
+    let part = Affine {
+        by_chunk: false,
+        align: if turns.by == 0 { align } else { 0 },
+        lanes: lanes.into(),
+        rows: rows.into(),
+    };
+    Some(WarpPart { pattern: part, lanes: starts, rows: turns })
+}
+
+/// The plan of an access in a warp loop, for one warp: all of its lanes make it.
+pub(crate) fn in_warp_loop(plan: &Plan, classes: Classes<'_>, level: Level) -> Option<Plan> {
+    let vectors = Vectors { level, width: classes.width, lanes: 32 };
+    let guest = match &plan.guest {
+        Form::Affine(pattern) | Form::Rows(pattern) => {
+            let WarpPart { pattern, .. } = warp_part(pattern, classes.width)?;
+            match (pattern.is_plain() && !pattern.by_chunk, pattern.rows.is_empty()) {
+                (true, _) => Form::Same,
+                (false, true) => Form::Affine(pattern),
+                (false, false) => Form::Rows(pattern),
+            }
+        }
+        other => other.clone(),
+    };
+    let form = classes.placed(plan.access.space, guest.clone());
+    let active = ActiveLanes { whole: true, chunks: vec![Active::All; vectors.chunks() as usize] };
+    let strategy = vectors.select(plan.access, &form, &active);
+    Some(Plan { access: plan.access, guest, form, active, strategy, inside: plan.inside, strip: None })
+}
+
 /// The plan of an access in a chunk loop, for one chunk: all lanes make it, and the chunks are alike.
 pub(crate) fn in_chunk_loop(plan: &Plan, level: Level, width: u32) -> Plan {
     let vectors = Vectors { level, width, lanes: width };
@@ -190,7 +282,7 @@ pub(crate) fn in_chunk_loop(plan: &Plan, level: Level, width: u32) -> Plan {
             let lanes: Box<[i32]> = vectors.relative(pattern, 0).into();
             match lanes.iter().all(|lane| *lane == 0) {
                 true => Form::Same,
-                false => Form::Affine(crate::wir::Affine {
+                false => Form::Affine(Affine {
                     by_chunk: false,
                     align: pattern.align,
                     lanes,
@@ -204,4 +296,39 @@ pub(crate) fn in_chunk_loop(plan: &Plan, level: Level, width: u32) -> Plan {
     let strategy = vectors.select(plan.access, &form, &active);
     let (access, guest, inside) = (plan.access, form.clone(), plan.inside);
     Plan { access, guest, form, active, strategy, inside, strip: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn affine(lanes: impl Fn(i32) -> i32, rows: impl Fn(i32) -> i32, warps: i32) -> Affine {
+        let rows: Box<[i32]> = (0..32 * warps).map(rows).collect();
+        let rows = if rows.iter().all(|row| *row == 0) { Box::default() } else { rows };
+        Affine { by_chunk: false, align: 4, lanes: (0..32 * warps).map(lanes).collect(), rows }
+    }
+
+    /// An element in a row of a CTA of 64 x 4 threads: two warps for each row.
+    #[test]
+    fn warps_of_a_rectangle_are_alike() {
+        let part = warp_part(&affine(|t| t % 64 * 4, |t| t / 64, 8), 16).expect("warps are alike");
+        assert_eq!(part.pattern.lanes.to_vec(), (0..32).map(|lane| 4 * lane).collect::<Vec<i32>>());
+        assert!(part.pattern.rows.is_empty());
+        assert_eq!(part.lanes, Steps { by: 128, shift: 0, mask: 1 });
+        assert_eq!(part.rows, Steps { by: 1, shift: 1, mask: u64::MAX });
+    }
+
+    /// A CTA of 16 x 16 threads: two rows for each warp.
+    #[test]
+    fn rows_within_a_warp_stay() {
+        let part = warp_part(&affine(|t| t % 16 * 4, |t| t / 16, 8), 16).expect("warps are alike");
+        assert_eq!(part.pattern.rows.to_vec(), (0..32).map(|lane| lane / 16).collect::<Vec<i32>>());
+        assert_eq!((part.lanes.by, part.rows), (0, Steps { by: 2, shift: 0, mask: u64::MAX }));
+    }
+
+    /// A CTA of 48 x 4 threads: rows end within warps.
+    #[test]
+    fn warps_that_differ_have_no_part() {
+        assert!(warp_part(&affine(|t| t % 48 * 4, |t| t / 48, 6), 16).is_none());
+    }
 }

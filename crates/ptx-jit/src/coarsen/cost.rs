@@ -1,0 +1,260 @@
+//! What an execution of a function costs a warp or a coarse warp, as far as WIR shows it.
+//!
+//! Where no barrier is, a coarse warp that is the whole CTA saves what each of its warps would do again: the
+//! change from warp to warp, bounds checks, addresses, branches, and all other scalars. Its vectors are
+//! computed warp by warp, so it needs no more registers. The estimate counts instructions on the path that
+//! most warps take.
+//!
+//! Invariant: an estimate changes nothing. It reads the function and the plans of its accesses, and no code.
+
+use crate::analysis::expr::{Arith, Expr};
+use crate::tuning::{
+    COARSE_WARP_CHECK_COST, COARSE_WARP_MAX_PATH_INSTRUCTIONS, COARSE_WARP_MIN_GAIN, COARSE_WARP_TURN_COST,
+};
+use crate::wir::access::{Chunk, Plan, Strategy};
+use crate::wir::uses::DefUse;
+use crate::wir::{BlockId, Cond, Func, LaunchShape, Op, OpKind, Shape, Term, Value};
+use ptx::ir::Function;
+use ptx::isa::{Cmp, Space, Ty};
+use std::collections::{HashMap, HashSet};
+
+/// An estimate of one execution of a function, on the path that most warps take.
+#[derive(Clone, Copy, Debug)]
+struct Estimate {
+    /// Instructions that a coarse warp would execute once for all of its warps.
+    once: u64,
+    /// Instructions for chunks of lanes.
+    chunks: u64,
+}
+
+impl Estimate {
+    fn total(self) -> u64 {
+        self.once + self.chunks
+    }
+}
+
+/// Whether a kernel without barriers may gain if its CTAs are coarse warps. `func`: the WIR of a single warp,
+/// with the plans of its accesses.
+///
+/// # Errors
+/// The reason why single warps are expected to be as fast.
+pub(super) fn may_pay(func: &Func, function: &Function, shape: LaunchShape) -> Result<(), &'static str> {
+    let warps = u64::from(shape.threads() / 32);
+    let path = Path::of(func, function)?;
+    let all = path.estimate(shape);
+    let saved = all.once - all.once / warps;
+    match saved * COARSE_WARP_MIN_GAIN >= all.total() {
+        true => Ok(()),
+        false => Err("a warp has much work for each scalar"),
+    }
+}
+
+/// Whether the code of a coarse warp, in a kernel without barriers, costs less than that of its warps one
+/// after another. The functions have the plans of their accesses.
+pub(crate) fn pays(
+    (single, alone): (&Func, LaunchShape),
+    (coarse, together): (&Func, LaunchShape),
+    function: &Function,
+) -> bool {
+    let (Ok(single), Ok(coarse)) = (Path::of(single, function), Path::of(coarse, function)) else {
+        return false;
+    };
+    // A branch that every warp takes as a whole, but not all warps alike, costs a coarse warp both sides.
+    let agrees =
+        coarse.branches.iter().all(|(block, ordered)| *ordered || single.branches.contains_key(block));
+    let separate = single.estimate(alone).total() * u64::from(together.team);
+    agrees
+        && coarse.is_declined_early()
+        && separate - separate / COARSE_WARP_MIN_GAIN >= coarse.estimate(together).total()
+}
+
+/// The blocks that most warps execute.
+struct Path<'a> {
+    func: &'a Func,
+    def_use: DefUse,
+    /// In the order in which they were found.
+    blocks: Vec<BlockId>,
+    /// The PTX blocks that end with a divergent branch. Whether the branch compares the order of numbers, as
+    /// a test for the end of an array does.
+    branches: HashMap<u32, bool>,
+}
+
+impl<'a> Path<'a> {
+    /// # Errors
+    /// The reason why coarse warps do not pay on any such path.
+    fn of(func: &'a Func, function: &Function) -> Result<Self, &'static str> {
+        let def_use = DefUse::new(func);
+        let mut path = Self { func, def_use, blocks: Vec::new(), branches: HashMap::new() };
+        let (mut seen, mut left) = (HashSet::from([func.start]), vec![func.start]);
+        let mut insts = 0;
+        while let Some(id) = left.pop() {
+            path.blocks.push(id);
+            let ops = &func.blocks[id.0 as usize].ops;
+            insts += ops.iter().filter(|op| matches!(op.kind, OpKind::Inst(_))).count();
+            if insts > COARSE_WARP_MAX_PATH_INSTRUCTIONS {
+                return Err("a warp has much work for each scalar");
+            }
+            for to in path.successors(id, function)? {
+                if seen.insert(to) {
+                    left.push(to);
+                }
+            }
+        }
+        Ok(path)
+    }
+
+    /// The blocks that most warps go to from a block.
+    fn successors(&mut self, id: BlockId, function: &Function) -> Result<Vec<BlockId>, &'static str> {
+        let block = &self.func.blocks[id.0 as usize];
+        Ok(match &block.term {
+            Term::If { cond: Cond::Equal(lower, _), then, els, .. } if block.full => {
+                let ordered = self.branch(*lower, function)?;
+                self.branches.insert(block.block, ordered);
+                // All lanes go one way, or all go the other.
+                match &self.func.blocks[els.0 as usize].term {
+                    Term::If { cond: Cond::Empty(_), then: none, .. } => vec![*then, *none],
+                    _ => vec![*then, *els],
+                }
+            }
+            Term::If { cond: Cond::Full(_) | Cond::Together { .. }, then, .. } => vec![*then],
+            Term::If { cond: Cond::Negative(_), els, .. } => vec![*els],
+            term => term.successors(),
+        })
+    }
+
+    /// Whether a divergent branch compares the order of numbers that grow with the lane.
+    ///
+    /// # Errors
+    /// The branch depends on data.
+    fn branch(&self, lower: Value, function: &Function) -> Result<bool, &'static str> {
+        const DATA: &str = "a branch depends on data of each lane";
+        let truths = self.def_use.op_of(self.func, lower).and_then(|and| and.uses.get(1)).ok_or(DATA)?;
+        let pred = self.def_use.op_of(self.func, *truths).and_then(|op| op.uses.first()).ok_or(DATA)?;
+        let mut ordered = true;
+        if !self.follows_lanes(*pred, function, &mut ordered, 0) {
+            return Err(DATA);
+        }
+        Ok(ordered)
+    }
+
+    /// Whether a predicate depends only on evenly spaced values of lanes.
+    fn follows_lanes(&self, pred: Value, function: &Function, ordered: &mut bool, level: u32) -> bool {
+        const DEEP: u32 = 24;
+        if self.shape(pred) != &Shape::Varying {
+            return true;
+        }
+        let Some(op) = self.def_use.op_of(self.func, pred).filter(|_| level < DEEP) else { return false };
+        let OpKind::Inst(site) = op.kind else { return false };
+        let Some(inst) = site.inst(function).filter(|inst| inst.guard.is_none()) else { return false };
+        let Some(Expr { arith, ty }) = Expr::of(inst) else { return false };
+        let mut values = op.uses.iter().skip(1);
+        match (arith, ty) {
+            (Arith::Compare(cmp), _) => {
+                *ordered &= !matches!(cmp, Cmp::Eq | Cmp::Ne);
+                values.all(|value| self.shape(*value) != &Shape::Varying)
+            }
+            (Arith::And | Arith::Or | Arith::Copy, Ty::Pred) => {
+                values.all(|value| self.follows_lanes(*value, function, ordered, level + 1))
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether the path has no check and no divergent branch behind an effect.
+    fn is_declined_early(&self) -> bool {
+        let block = |id: BlockId| &self.func.blocks[id.0 as usize];
+        let accesses = |id: BlockId| block(id).ops.iter().any(|op| op.access.is_some());
+        let divides = |id: BlockId| matches!(block(id).term, Term::If { cond: Cond::Equal(..), .. });
+        let writes = |id: &&BlockId| {
+            block(**id).ops.iter().any(|op| op.access.as_ref().is_some_and(|plan| plan.access.write))
+        };
+        self.blocks.iter().filter(writes).all(|id| {
+            let mut left = block(*id).term.successors();
+            let mut seen = HashSet::new();
+            while let Some(to) = left.pop() {
+                if !seen.insert(to) {
+                    continue;
+                }
+                if accesses(to) || divides(to) {
+                    return false;
+                }
+                left.extend(block(to).term.successors());
+            }
+            !divides(*id)
+        })
+    }
+
+    fn shape(&self, value: Value) -> &Shape {
+        &self.func.shapes[value.0 as usize]
+    }
+
+    fn estimate(&self, shape: LaunchShape) -> Estimate {
+        let count = shape.lanes() / shape.chunk;
+        let mut all = Estimate { once: COARSE_WARP_TURN_COST, chunks: 0 };
+        for id in &self.blocks {
+            let block = &self.func.blocks[id.0 as usize];
+            for op in &block.ops {
+                let Estimate { once, chunks } = self.op(op, shape.chunk, count);
+                all.once += once;
+                all.chunks += chunks;
+            }
+            all.once += 1;
+        }
+        all
+    }
+
+    /// `count`: how many chunks of `width` lanes there are.
+    fn op(&self, op: &Op, width: u32, count: u32) -> Estimate {
+        let (width, count) = (u64::from(width), u64::from(count));
+        let none = Estimate { once: 0, chunks: 0 };
+        match (&op.kind, &op.access) {
+            (OpKind::Inst(_), Some(plan)) => Estimate {
+                once: if plan.access.space == Space::Shared { 0 } else { COARSE_WARP_CHECK_COST },
+                chunks: access(plan, width, count),
+            },
+            (OpKind::Inst(_), None) => {
+                let mut of = none;
+                for def in &op.defs {
+                    match self.shape(*def) {
+                        Shape::Uniform(Some(_)) => {}
+                        Shape::Uniform(None) | Shape::Bottom => of.once += 1,
+                        Shape::Affine(pattern) => of.once += u64::from(pattern.scalars(count as u32)),
+                        Shape::Varying => of.chunks += count,
+                    }
+                }
+                of
+            }
+            (OpKind::SelectMask | OpKind::SelectPred { .. }, _) => {
+                let varies = op.defs.iter().any(|def| self.shape(*def) == &Shape::Varying);
+                if varies { Estimate { once: 0, chunks: count } } else { Estimate { once: 1, chunks: 0 } }
+            }
+            // Counters become constants, and masks are read by branches that scalars decide.
+            _ => none,
+        }
+    }
+}
+
+/// Instructions of an access, without its bounds check.
+fn access(plan: &Plan, width: u64, count: u64) -> u64 {
+    let elements = u64::from(plan.access.count);
+    let each = width + width / 2;
+    match &plan.strategy {
+        Strategy::Scalar(_) => 1,
+        Strategy::Chunks { tiles, chunks } => {
+            let tiles: u64 = tiles.iter().map(|tile| 4 * tile.chunks.len() as u64).sum();
+            let one = |chunk: &Chunk| match chunk {
+                Chunk::Off | Chunk::Transposed => 0,
+                Chunk::Broadcast | Chunk::Vector => elements,
+                Chunk::FewLanes(lanes) => lanes.len() as u64,
+                Chunk::WordParts => 2,
+                Chunk::Covered(cluster) => 2 * cluster.vectors.len() as u64,
+                Chunk::Segments(_) => width / 4,
+                Chunk::PerLane(_) => each,
+            };
+            tiles + chunks.iter().map(one).sum::<u64>()
+        }
+        Strategy::PerLane(_) => each * count,
+        Strategy::ContiguityTest(_) => 6 * count,
+        Strategy::Atomic(_) => each * count,
+    }
+}
