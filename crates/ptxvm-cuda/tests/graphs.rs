@@ -9,6 +9,7 @@ use support::Api;
 
 const NULL: usize = 0;
 const INVALID_VALUE: i32 = 1;
+const OUT_OF_MEMORY: i32 = 2;
 const INVALID_HANDLE: i32 = 400;
 const UPDATE_FAILURE: i32 = 910;
 
@@ -229,6 +230,44 @@ fn graphs_within_graphs_run_in_their_place() {
     assert_eq!((api.read(a, 4), api.read(b, 4)), (vec![6; 4], vec![2; 4]));
     api.ok("cuGraphDestroy", (outer,));
     assert_eq!(api.call("cuGraphNodeGetType", (copied, &raw mut params)), INVALID_VALUE);
+}
+
+/// A copy of a graph has at most 2^18 nodes. Nodes count that were added to a nested graph after it was
+/// nested, and nodes that were removed do not.
+#[test]
+fn the_size_of_a_copy_is_limited() {
+    let (api, _) = Api::with_context();
+    let add_child = |to: usize, inner: usize| {
+        let mut node = NULL;
+        (api.call("cuGraphAddChildGraphNode", (&raw mut node, to, NULL, 0usize, inner)), node)
+    };
+    // A graph of 2^17 nodes: each step adds one node and a copy of all nodes before.
+    let large = graph(api);
+    api.make("cuGraphAddEmptyNode", |out: *mut usize| (out, large, NULL, 0usize));
+    for _ in 0..16 {
+        assert_eq!(add_child(large, large).0, 0);
+    }
+    api.make("cuGraphAddEmptyNode", |out: *mut usize| (out, large, NULL, 0usize));
+    // The outer graph has one node, and one in its nested graph.
+    let (outer, inner) = (graph(api), graph(api));
+    api.make("cuGraphAddEmptyNode", |out: *mut usize| (out, inner, NULL, 0usize));
+    let (status, node) = add_child(outer, inner);
+    assert_eq!(status, 0);
+    let nested = api.make("cuGraphChildGraphNodeGetGraph", |out: *mut usize| (node, out));
+    let copy = || {
+        let mut copy = NULL;
+        let status = api.call("cuGraphClone", (&raw mut copy, outer));
+        if status == 0 {
+            api.ok("cuGraphDestroy", (copy,));
+        }
+        status
+    };
+    assert_eq!(add_child(nested, large).0, 0);
+    assert_eq!(copy(), 0);
+    let (status, second) = add_child(nested, large);
+    assert_eq!((status, copy()), (0, OUT_OF_MEMORY));
+    api.ok("cuGraphDestroyNode", (second,));
+    assert_eq!(copy(), 0);
 }
 
 #[test]

@@ -117,9 +117,7 @@ entries! { ENTRIES;
     /// Removes a node and its edges from its graph.
     fn cuGraphDestroyNode(node: Handle) {
         let driver = driver()?;
-        let removed = graph_of(driver, node)?.nodes().remove(node)?;
-        removed.forget(driver);
-        Ok(())
+        graph_of(driver, node)?.remove(driver, node)
     }
 
     /// Adds a kernel node.

@@ -31,8 +31,8 @@ use crate::status::{Answer, Status};
 use crate::user_object::Held;
 use condition::Word;
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 /// The entry points of these files.
 pub(crate) const TABLES: [&[Entry]; 8] = [
@@ -62,6 +62,10 @@ pub(crate) struct Graph {
     /// Whether a node owns it. The program cannot destroy an owned graph.
     is_owned: bool,
     nodes: Mutex<Nodes>,
+    /// The number of its nodes, including those of nested graphs.
+    size: AtomicUsize,
+    /// For a nested graph: the graph whose node owns it.
+    owner: OnceLock<Weak<Graph>>,
     /// For a clone: its nodes by the nodes of the original.
     twins: Mutex<HashMap<Handle, Handle>>,
     /// Values of conditions that were created for it.
@@ -129,6 +133,8 @@ impl Graph {
             number,
             is_owned,
             nodes: Mutex::default(),
+            size: AtomicUsize::new(0),
+            owner: OnceLock::new(),
             twins: Mutex::default(),
             words: Mutex::default(),
             held,
@@ -177,11 +183,28 @@ impl Graph {
         found
     }
 
-    /// The number of its nodes, including nested graphs.
-    fn size(&self) -> usize {
-        let nodes = self.nodes();
-        let within = |node: &Node| node.work.bodies().iter().map(|body| body.size()).sum::<usize>();
-        nodes.list.iter().map(|node| 1 + within(node)).sum()
+    /// Changes the size of this graph and of the graphs that contain it.
+    fn resize(&self, change: impl Fn(&AtomicUsize)) {
+        change(&self.size);
+        let mut owner = self.owner.get().and_then(Weak::upgrade);
+        while let Some(graph) = owner {
+            change(&graph.size);
+            owner = graph.owner.get().and_then(Weak::upgrade);
+        }
+    }
+
+    /// Removes a node of this graph with its handles.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE` for a node of another graph.
+    fn remove(&self, driver: &Driver, handle: Handle) -> Answer {
+        let node = self.nodes().remove(handle)?;
+        let removed = node.work.size();
+        self.resize(|size| {
+            size.fetch_sub(removed, Ordering::Relaxed);
+        });
+        node.forget(driver);
+        Ok(())
     }
 
     /// A copy with nodes of its own.
@@ -194,7 +217,7 @@ impl Graph {
             return Err(Status::InvalidValue);
         }
         // The count of the outermost graph includes nested graphs.
-        if depth <= 1 && self.size() > NODES_MAX {
+        if depth <= 1 && self.size.load(Ordering::Relaxed) > NODES_MAX {
             return Err(Status::OutOfMemory);
         }
         let (_, copy) = Self::make_with(driver, self.held.again()?, is_owned);
@@ -292,6 +315,14 @@ pub(crate) fn append(
     let number = nodes.made;
     nodes.made = nodes.made.wrapping_add(1);
     nodes.places.insert(handle, place);
+    // Each graph is nested in one node only.
+    for body in work.bodies() {
+        let _fresh = body.owner.set(Arc::downgrade(graph));
+    }
+    let added = work.size();
+    graph.resize(|size| {
+        size.fetch_add(added, Ordering::Relaxed);
+    });
     nodes.list.push(Node { handle, number, work, after });
     Ok(handle)
 }

@@ -20,7 +20,7 @@ use crate::status::{Answer, Status};
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_uint};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicUsize};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
 /// A function that may be called repeatedly.
 pub(crate) type Action = Arc<dyn Fn() -> Answer + Send + Sync>;
@@ -91,6 +91,11 @@ impl Work {
             | Work::Batch(_)
             | Work::Again(..) => &[],
         }
+    }
+
+    /// The number of nodes that it stands for: its own, and those of the graphs that it owns.
+    pub(super) fn size(&self) -> usize {
+        1 + self.bodies().iter().map(|body| body.size.load(Ordering::Relaxed)).sum::<usize>()
     }
 }
 
