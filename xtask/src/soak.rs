@@ -12,6 +12,8 @@ use ptxvm::{AddressSize, Cpu, Listing, Vm};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 const USAGE: &str = "usage: cargo xtask soak [--minutes N] [--seed N] [--kernels FOLDER]... [PART...]\n\
@@ -148,21 +150,27 @@ fn kernels(options: &Options) -> Done {
         let folders = own.iter().map(|folder| root.join(folder)).chain(options.folders.iter().cloned());
         folders.for_each(|folder| texts_in(&folder, &mut files));
         files.sort();
+        let next = AtomicUsize::new(0);
+        let work = || {
+            let mut compiled = Compiled::default();
+            while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
+                compiled.add(file);
+            }
+            compiled
+        };
+        let parts: Vec<_> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..cores()).map(|_| scope.spawn(work)).collect();
+            threads.into_iter().map(std::thread::ScopedJoinHandle::join).collect()
+        });
         let (mut count, mut refused, mut wrong) = (0, 0, Vec::new());
-        for file in &files {
-            let Ok(text) = std::fs::read_to_string(file) else { continue };
-            for cpu in [Cpu::Avx512, Cpu::Avx2, Cpu::Baseline] {
-                let Ok(vm) = Vm::with_cpu(AddressSize::Bits64, Some(cpu)) else { continue };
-                let Ok(module) = vm.load(&file.to_string_lossy(), &text) else { continue };
-                for name in module.kernels().take(KERNELS) {
-                    match compile(&module, name) {
-                        Ok(()) => count += 1,
-                        Err(why) if why.contains("ptxvm bug") => {
-                            wrong.push(format!("{} {name}: {why}", file.display()));
-                        }
-                        Err(_) => refused += 1,
-                    }
+        for part in parts {
+            match part {
+                Ok(part) => {
+                    count += part.count;
+                    refused += part.refused;
+                    wrong.extend(part.wrong);
                 }
+                Err(_) => wrong.push("a panic, which is shown above".to_owned()),
             }
         }
         let what = format!("{} texts, {count} kernels compiled, {refused} not", files.len());
@@ -171,6 +179,40 @@ fn kernels(options: &Options) -> Done {
             false => (what, Outcome::Found(wrong.join("\n"))),
         }
     })
+}
+
+/// The kernels of some texts, compiled for every level of instructions.
+#[derive(Default)]
+struct Compiled {
+    count: usize,
+    /// Those that are not compiled, for a reason that the compiler gives.
+    refused: usize,
+    /// Those that show a defect of the compiler.
+    wrong: Vec<String>,
+}
+
+impl Compiled {
+    fn add(&mut self, file: &Path) {
+        let Ok(text) = std::fs::read_to_string(file) else { return };
+        for cpu in [Cpu::Avx512, Cpu::Avx2, Cpu::Baseline] {
+            let Ok(vm) = Vm::with_cpu(AddressSize::Bits64, Some(cpu)) else { continue };
+            let Ok(module) = vm.load(&file.to_string_lossy(), &text) else { continue };
+            for name in module.kernels().take(KERNELS) {
+                match compile(&module, name) {
+                    Ok(()) => self.count += 1,
+                    Err(why) if why.contains("ptxvm bug") => {
+                        self.wrong.push(format!("{} {name}: {why}", file.display()));
+                    }
+                    Err(_) => self.refused += 1,
+                }
+            }
+        }
+    }
+}
+
+/// The number of tasks that run at the same time.
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
 fn compile(module: &ptxvm::Module, name: &str) -> Result<(), String> {
@@ -236,7 +278,8 @@ fn finding(output: &str) -> String {
     }
 }
 
-/// The fuzz targets, if cargo-fuzz and a nightly compiler are installed: each gets the same time.
+/// The fuzz targets, if cargo-fuzz and a nightly compiler are installed: each gets the same time, and each core
+/// runs one at a time.
 fn fuzz(time: Duration, done: &mut Vec<Done>) {
     let folder = crate::root().join("fuzz");
     let cargo = |arguments: &[&str]| {
@@ -245,6 +288,7 @@ fn fuzz(time: Duration, done: &mut Vec<Done>) {
         cargo.env_remove("RUSTUP_TOOLCHAIN").arg("+nightly").args(arguments).current_dir(&folder);
         cargo
     };
+    let begin = Instant::now();
     let listed = cargo(&["fuzz", "list"]).output();
     let targets = match listed {
         Ok(output) if output.status.success() => String::from_utf8_lossy(&output.stdout).into_owned(),
@@ -255,35 +299,46 @@ fn fuzz(time: Duration, done: &mut Vec<Done>) {
             return;
         }
     };
-    let count = u32::try_from(targets.lines().count()).unwrap_or(1).max(1);
-    let seconds = format!("-max_total_time={}", (time / count).as_secs().max(1));
+    let targets: Vec<&str> = targets.lines().collect();
     let _corpora = cargo(&["run", "--release", "--example", "seed"]).status();
-    for target in targets.lines() {
-        done.push(part(&format!("fuzz {target}"), || {
-            let options = [
-                "fuzz",
-                "run",
-                target,
-                "-s",
-                "none",
-                "--",
-                &*seconds,
-                "-max_len=16384",
-                "-timeout=30",
-                "-print_final_stats=1",
-            ];
-            let output = match cargo(&options).output() {
-                Ok(output) => output,
-                Err(error) => return (String::new(), Outcome::Found(format!("does not start: {error}"))),
-            };
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            let executions =
-                said.lines().rev().find_map(|line| line.strip_prefix("stat::number_of_executed_units:"));
-            let what = format!("{} executions", executions.unwrap_or("?").trim());
-            if output.status.success() {
-                return (what, Outcome::Clean);
-            }
-            (what, Outcome::Found(finding(&said)))
-        }));
-    }
+    // To build is not part of any target's time.
+    let _built = cargo(&["fuzz", "build", "-s", "none"]).status();
+    let rounds = targets.len().div_ceil(cores()).max(1);
+    let left = time.saturating_sub(begin.elapsed()).as_secs() / rounds as u64;
+    let seconds = format!("-max_total_time={}", left.max(1));
+    let run = |target: &str| {
+        let options = [
+            "fuzz",
+            "run",
+            target,
+            "-s",
+            "none",
+            "--",
+            &*seconds,
+            "-max_len=16384",
+            "-timeout=30",
+            "-print_final_stats=1",
+        ];
+        let output = match cargo(&options).output() {
+            Ok(output) => output,
+            Err(error) => return (String::new(), Outcome::Found(format!("does not start: {error}"))),
+        };
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let executions =
+            said.lines().rev().find_map(|line| line.strip_prefix("stat::number_of_executed_units:"));
+        let what = format!("{} executions", executions.unwrap_or("?").trim());
+        if output.status.success() {
+            return (what, Outcome::Clean);
+        }
+        (what, Outcome::Found(finding(&said)))
+    };
+    let next = AtomicUsize::new(0);
+    let found = Mutex::new(done);
+    let work = || {
+        while let Some(target) = targets.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let result = part(&format!("fuzz {target}"), || run(target));
+            found.lock().unwrap_or_else(PoisonError::into_inner).push(result);
+        }
+    };
+    std::thread::scope(|scope| (0..cores()).for_each(|_| drop(scope.spawn(work))));
 }
