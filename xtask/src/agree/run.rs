@@ -103,16 +103,19 @@ impl Machines {
 
     /// Runs it on every processor, or on the chosen one.
     pub(crate) fn run(&self, program: &Program, turn: Option<usize>) -> Outcome {
+        let count = self.jits.len();
+        self.run_where(program, |index, _| turn.is_none_or(|turn| turn % count == index))
+    }
+
+    /// Runs it on the machines that are wanted, by their number and processor.
+    pub(crate) fn run_where(&self, program: &Program, wanted: impl Fn(usize, Cpu) -> bool) -> Outcome {
         let given = Given::new(program);
         let expected = match end(&self.interp, program, &given, Engine::Interp, 0) {
             Ok(End::Trap(trap)) if trap.kind == FaultKind::StepLimit => return Outcome::Endless,
             Ok(expected) => expected,
             Err(error) => return Outcome::Refused(error.to_string()),
         };
-        let count = self.jits.len();
-        for (_, (cpu, vm)) in
-            self.jits.iter().enumerate().filter(|(i, _)| turn.is_none_or(|turn| turn % count == *i))
-        {
+        for (_, (cpu, vm)) in self.jits.iter().enumerate().filter(|(index, (cpu, _))| wanted(*index, *cpu)) {
             let run = || end(vm, program, &given, Engine::Jit, 0);
             let got = match std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)) {
                 Ok(Ok(got)) => got,
