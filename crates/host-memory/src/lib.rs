@@ -2,10 +2,11 @@
 //!
 //! A pointer from C is treated as a number. [`could_be`] rejects numbers that are no address of any program.
 //! [`read`] and [`write()`] let the system copy, which checks each page first. [`permits`] checks each page
-//! of a range that is accessed next; [`is_mapped`] and [`overwrite`] are cheaper checks. Where a filter of system calls forbids these, they return [`Refused`],
-//! and the caller decides whether to trust the pointer. [`get`], [`get_all`] and [`put`] combine them to copy
-//! typed values. [`is_forked`] tells whether the process is a forked child, and [`log`] writes what `PTXVM_LOG`
-//! asks for.
+//! of a range that is accessed next; [`is_mapped`] and [`overwrite`] are cheaper checks. Where a filter of
+//! system calls forbids these, they return [`Refused`], and the caller decides whether to trust the pointer.
+//! [`get`], [`get_all`] and [`put`] combine them to copy typed values; [`could_put`] tells beforehand whether a
+//! value can be written. [`is_forked`] tells whether the process is a forked child, and [`log`] writes what
+//! `PTXVM_LOG` asks for.
 //!
 //! Invariant: no function faults, except that [`get`], [`get_all`] and [`put`] trust the pointer where the
 //! system refuses to check it. What the crate does not do: it cannot tell whether memory belongs to something
@@ -25,7 +26,7 @@ use linux as system;
 #[cfg(not(target_os = "linux"))]
 use other as system;
 use std::ops::Range;
-pub use values::{get, get_all, put};
+pub use values::{could_put, get, get_all, put};
 
 /// Addresses that programs have. The first 64 KiB are null pointers with an offset, and the upper half is the
 /// kernel's.

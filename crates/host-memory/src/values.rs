@@ -5,7 +5,10 @@
 //! accessed. An address is trusted if the system refuses to check it, or if it lies in variables of calling
 //! functions.
 
-use crate::{Refused, could_be, is_in_callers, is_mapped, overwrite, read_raw, write_raw};
+use crate::{
+    Access, PAGE, Refused, could_be, is_in_callers, is_mapped, overwrite, read, read_raw, system, write,
+    write_raw,
+};
 use std::collections::TryReserveError;
 
 /// Values of up to this many bytes are stored by this process after an [`overwrite`] test, which is cheaper
@@ -44,6 +47,31 @@ pub unsafe fn put<T: Copy>(place: *mut T, values: &[T]) -> bool {
     // `copy` allows the ranges to overlap, in case the promise is wrong.
     unsafe { std::ptr::copy(values.as_ptr(), place, values.len()) };
     true
+}
+
+/// Whether [`put`] could write a value now. The memory keeps its contents, so that a caller that fails before
+/// it writes leaves no trace.
+///
+/// # Safety
+/// As [`put`]; nothing else writes there during the call.
+pub unsafe fn could_put<T: Copy>(place: *mut T) -> bool {
+    let (address, bytes) = (place.expose_provenance(), size_of::<T>());
+    if bytes == 0 {
+        return true;
+    }
+    if !place.is_aligned() || !could_be(address, bytes) {
+        return false;
+    }
+    if is_in_callers(address, bytes) {
+        return true;
+    }
+    // The system has one answer for memory that is not writable and for a question that it does not know.
+    if let Ok(permitted) = system::permits(address / PAGE * PAGE, address % PAGE + bytes, Access::Write) {
+        return permitted;
+    }
+    let mut kept = vec![0u8; bytes];
+    let copied = read(address, &mut kept).and_then(|count| Ok((count, write(address, &kept[..count])?)));
+    copied.is_ok_and(|(read, written)| read == bytes && written == bytes) || copied.is_err()
 }
 
 /// The value at an address, if memory is mapped there.
@@ -134,6 +162,26 @@ mod tests {
         assert_eq!((reads(place), reads(place.wrapping_add(509))), (Some(2), Some(4)));
         assert_eq!(reads(place.wrapping_add(510)), Some(1));
         assert_eq!(lists(place.wrapping_add(1), 2), Ok(Some(vec![3, 1])));
+    }
+
+    fn could_write<T: Copy>(place: *mut T) -> bool {
+        // SAFETY: as above; each place is used by one thread.
+        unsafe { could_put(place) }
+    }
+
+    #[test]
+    fn the_check_before_writing_changes_nothing() {
+        static CONSTANT: [u64; 2] = [1, 2];
+        let mut there = Box::new([7u64; 2000]);
+        let place = there.as_mut_ptr();
+        assert!(could_write(place) && could_write(place.cast::<[u64; 2000]>()));
+        assert_eq!(*there, [7; 2000]);
+        assert!(!could_write((&raw const CONSTANT).cast_mut()) && !could_write(place.wrapping_byte_add(1)));
+        for nothing in [0usize, 8, 0x5_0000, 1 << 60] {
+            assert!(!could_write::<u64>(std::ptr::with_exposed_provenance_mut(nothing)));
+        }
+        let mut variable = 5u64;
+        assert!(could_write(&raw mut variable) && variable == 5);
     }
 
     #[test]
