@@ -116,7 +116,8 @@ impl Drop for Given {
 ///
 /// The test replaces each half of each word of a structure. Such an address must not become that of other
 /// memory: the C library aligns its heaps so that replacing the low half of a heap address by zeros gives
-/// the address of the heap's own header. So this memory is far from where the system maps pages by itself.
+/// the address of the heap's own header. So this memory is far from where the system maps pages by itself, and
+/// beyond the shadow memory of AddressSanitizer (which ends at 0x1000_7fff_8000).
 struct Room(usize);
 
 /// Words of a [`Room`] that are for results.
@@ -136,7 +137,7 @@ impl Room {
     fn new() -> Self {
         let mut left = ROOMS_LEFT.lock().expect("no panic");
         let left = left.get_or_insert_with(|| {
-            let start = std::ptr::with_exposed_provenance_mut::<c_void>(0x0fd0_1000_0000);
+            let start = std::ptr::with_exposed_provenance_mut::<c_void>(0x2fd0_1000_0000);
             // SAFETY: the last flag says that the new mapping replaces none.
             // Flags of Linux: private, anonymous, at this place.
             let at = unsafe { mmap(start, ROOMS * ROOM, 3, 0x10_0022, -1, 0) };
@@ -180,7 +181,7 @@ fn page(rights: c_int) -> usize {
 /// inaccessible one, and a read-only one.
 fn pages() -> [usize; 3] {
     static PAGES: std::sync::OnceLock<[usize; 3]> = std::sync::OnceLock::new();
-    *PAGES.get_or_init(|| [0x0ff0_0000_0000, page(0), page(1)])
+    *PAGES.get_or_init(|| [0x2ff0_0000_0000, page(0), page(1)])
 }
 
 /// Host memory that all tests share, as large as the device memory in the tests.
