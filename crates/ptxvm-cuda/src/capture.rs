@@ -61,6 +61,11 @@ thread_local! {
 }
 
 impl Slot {
+    /// Whether it is the position of the same stream.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     fn lock(&self) -> MutexGuard<'_, Option<Place>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -138,13 +143,13 @@ impl Slot {
     /// If no stream takes part in a capture any more, nothing can return its graph, which is destroyed.
     pub(crate) fn leave(&self, driver: &Driver) {
         let Some(Place { capture, after }) = self.lock().take() else { return };
-        match Arc::ptr_eq(&capture.origin.0, &self.0) {
+        match capture.origin.is(self) {
             true => capture.invalid.store(true, Ordering::Relaxed),
             false => capture.left().extend(after),
         }
         let is_last = {
             let mut streams = capture.streams();
-            streams.retain(|slot| !Arc::ptr_eq(&slot.0, &self.0));
+            streams.retain(|slot| !slot.is(self));
             streams.is_empty()
         };
         if is_last

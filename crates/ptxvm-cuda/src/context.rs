@@ -3,6 +3,7 @@
 //! Invariant: after a trap, a context answers every call that needs it with the same error until it is
 //! destroyed or has recovered ([`crate::health`]).
 
+use crate::capture::Slot;
 use crate::driver::{Driver, driver};
 use crate::entry::entries;
 use crate::ffi::{In, Out, Pointer};
@@ -39,6 +40,8 @@ pub(crate) struct Context {
     pub(crate) streams: StreamGroup,
     /// The default stream.
     pub(crate) legacy: Arc<Stream>,
+    /// Positions in captures of the default streams that threads have of their own.
+    own_slots: Mutex<Vec<Slot>>,
     /// Attributes that the program set for the default stream.
     pub(crate) attributes: Arc<crate::stream_attributes::Attributes>,
     /// Whether it is destroyed, or about to be.
@@ -65,6 +68,7 @@ impl Context {
             primary,
             streams,
             legacy,
+            own_slots: Mutex::default(),
             attributes: Arc::default(),
             gone: AtomicBool::new(false),
             health: Health::default(),
@@ -74,6 +78,11 @@ impl Context {
             cache: AtomicU32::new(0),
             banks: AtomicU32::new(1),
         }
+    }
+
+    /// Positions in captures of the default streams that threads have of their own.
+    pub(crate) fn own_slots(&self) -> MutexGuard<'_, Vec<Slot>> {
+        self.own_slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The size that the program set for the buffer of `printf`, in bytes.

@@ -226,6 +226,8 @@ impl Driver {
         for queue in self.streams.remove_if(|queue| Arc::ptr_eq(&queue.context, context)) {
             queue.leave_capture(self);
         }
+        let own = std::mem::take(&mut *context.own_slots());
+        own.iter().for_each(|slot| slot.leave(self));
         self.events.remove_if(|event| event.belongs_to(context));
         self.objects.forget(context);
         self.arrays.remove_if(|array| Arc::ptr_eq(&array.context, context));

@@ -59,6 +59,14 @@ impl Drop for Own {
         if host_memory::is_forked() {
             // A thread that does not exist in a forked child may hold locks that dropping would wait for.
             std::mem::take(&mut self.0).into_iter().for_each(std::mem::forget);
+            return;
+        }
+        for queue in &self.0 {
+            let Some(slot) = &queue.slot else { continue };
+            queue.context.own_slots().retain(|other| !other.is(slot));
+            if let Ok(driver) = crate::driver::driver() {
+                slot.leave(driver);
+            }
         }
     }
 }
@@ -100,13 +108,15 @@ fn own(context: Arc<Context>) -> Queue {
             return queue.clone();
         }
         let stream = Arc::new(context.streams.stream(StreamKind::Blocking));
+        let slot = Slot::default();
+        context.own_slots().push(slot.clone());
         let queue = Queue {
             context,
             stream,
             flags: 0,
             priority: 0,
             number: next_number(),
-            slot: Some(Slot::default()),
+            slot: Some(slot),
             attributes: Arc::default(),
         };
         own.push(queue.clone());

@@ -180,6 +180,34 @@ fn a_stream_may_be_destroyed_before_the_capture_that_it_joined_ends() {
     assert_eq!(state(api, other), 2);
 }
 
+/// The stream that a thread has of its own (handle 2) ends with the thread, and with its context. So does a
+/// capture that began there, and with it what its graph keeps.
+#[test]
+fn a_capture_in_the_stream_of_a_thread_ends_with_it() {
+    static ENDED: AtomicU32 = AtomicU32::new(0);
+    extern "C" fn end(data: usize) {
+        ENDED.fetch_add(data as u32, Ordering::Relaxed);
+    }
+    let (api, context) = Api::with_context();
+    let captures = move || {
+        api.ok("cuCtxSetCurrent", (context,));
+        begin(api, 2);
+        let (mut state, mut graph) = (0i32, NULL);
+        let info = (2usize, &raw mut state, NULL, &raw mut graph, NULL, NULL);
+        api.ok("cuStreamGetCaptureInfo_v2", info);
+        let end: extern "C" fn(usize) = end;
+        let object = api.make("cuUserObjectCreate", |out: *mut usize| (out, 1usize, end, 1u32, 1u32));
+        api.ok("cuGraphRetainUserObject", (graph, object, 1u32, 1u32));
+    };
+    std::thread::spawn(captures).join().expect("no panic");
+    // The thread's own data is dropped before it can be joined.
+    assert_eq!(ENDED.load(Ordering::Relaxed), 1);
+    captures();
+    assert_eq!(ENDED.load(Ordering::Relaxed), 1);
+    api.ok("cuCtxDestroy_v2", (context,));
+    assert_eq!(ENDED.load(Ordering::Relaxed), 2);
+}
+
 #[test]
 fn objects_live_as_long_as_what_needs_them() {
     static ENDED: AtomicU32 = AtomicU32::new(0);
