@@ -10,7 +10,7 @@
 use crate::calls::{Row, Step, Value, Word, parse, rows};
 use crate::support::Api;
 use crate::world::{Kind, World};
-use std::sync::OnceLock;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Most calls of a sequence that bytes select.
@@ -18,14 +18,16 @@ const CALLS: usize = 40;
 /// A sequence that takes longer counts as hanging.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A context that always exists, for queries of free memory. It is not current in any sequence.
+/// A context for queries of free memory, made again if a sequence destroyed it: a number can be its handle. It
+/// is not current in any sequence.
 fn root(api: Api) -> usize {
-    static ROOT: OnceLock<usize> = OnceLock::new();
-    *ROOT.get_or_init(|| {
-        let root = api.make("cuCtxCreate_v2", |out: *mut usize| (out, 0u32, 0i32));
-        api.ok("cuCtxPopCurrent_v2", (0usize,));
-        root
-    })
+    static ROOT: Mutex<usize> = Mutex::new(0);
+    let mut root = ROOT.lock().unwrap_or_else(PoisonError::into_inner);
+    if api.call("cuCtxPushCurrent_v2", (*root,)) != 0 {
+        *root = api.make("cuCtxCreate_v2", |out: *mut usize| (out, 0u32, 0i32));
+    }
+    api.ok("cuCtxPopCurrent_v2", (0usize,));
+    *root
 }
 
 /// The free bytes of device memory.
