@@ -13,6 +13,9 @@ use crate::float::NAN_F32;
 use crate::half::{NAN_F16, f16_of_f64, f64_of_f16};
 use crate::soft::{self, Rnd};
 
+/// The 64-bit integer of which only the highest bit is 1.
+const HIGHEST_BIT: u64 = 1 << 63;
+
 /// The rounding of a float to an integral value (`.irnd`).
 ///
 /// # Source
@@ -236,7 +239,8 @@ macro_rules! float_to_int {
         /// range.
         ///
         /// # Rounding and NaN
-        /// By `rnd`; NaN gives 0 (the manual does not say).
+        /// By `rnd`. NaN gives 0, or 2^63 (the least integer, if signed) as an integer of 64 bits, as hardware
+        /// does (reading A97).
         ///
         /// # Source
         /// PTX ISA §9.7.8.14.
@@ -244,6 +248,7 @@ macro_rules! float_to_int {
         #[must_use]
         pub fn $f32(a: f32, rnd: RndInt) -> $to {
             match rnd {
+                _ if <$to>::BITS == 64 && a.is_nan() => HIGHEST_BIT as $to,
                 RndInt::Rzi => a as $to,
                 RndInt::Rni | RndInt::Rmi | RndInt::Rpi => round_f32(a, rnd) as $to,
             }
@@ -253,7 +258,7 @@ macro_rules! float_to_int {
         /// range.
         ///
         /// # Rounding and NaN
-        /// By `rnd`; NaN gives 0 (the manual does not say).
+        /// By `rnd`. NaN gives an integer of which only the highest bit is 1, as hardware does (reading A97).
         ///
         /// # Source
         /// PTX ISA §9.7.8.14.
@@ -261,6 +266,7 @@ macro_rules! float_to_int {
         #[must_use]
         pub fn $f64(a: f64, rnd: RndInt) -> $to {
             match rnd {
+                _ if a.is_nan() => (HIGHEST_BIT >> (64 - <$to>::BITS)) as $to,
                 RndInt::Rzi => a as $to,
                 RndInt::Rni | RndInt::Rmi | RndInt::Rpi => round_f64(a, rnd) as $to,
             }
@@ -270,14 +276,14 @@ macro_rules! float_to_int {
         /// destination's range.
         ///
         /// # Rounding and NaN
-        /// By `rnd`; NaN gives 0 (the manual does not say).
+        /// As for `.f32`.
         ///
         /// # Source
         /// PTX ISA §9.7.8.14.
         #[inline]
         #[must_use]
         pub fn $f16(a: u16, rnd: RndInt) -> $to {
-            $f64(f64_of_f16(a), rnd)
+            $f32(f64_of_f16(a) as f32, rnd)
         }
     )+};
 }
@@ -308,6 +314,23 @@ pub fn cvt_f32_f64(a: f64, rnd: Rnd) -> f32 {
         Rnd::Rz | Rnd::Rm | Rnd::Rp => soft::convert(soft::F64, soft::F32, a.to_bits(), rnd)
             .map_or(NAN_F32, |bits| f32::from_bits(bits as u32)),
     }
+}
+
+/// `cvt.rnd.ftz.f32.f64`: like [`cvt_f32_f64`], but a number that is below 2^-126 when it is rounded to 24 bits
+/// gives a zero of its sign, as hardware does (reading A178).
+///
+/// # Rounding and NaN
+/// As [`cvt_f32_f64`].
+///
+/// # Source
+/// PTX ISA §9.7.8.14.
+#[inline]
+#[must_use]
+pub fn cvt_ftz_f32_f64(a: f64, rnd: Rnd) -> f32 {
+    // The scaled number is normal as `.f32`, so it is rounded to 24 bits. Scaling by 2^64 is exact.
+    let scaled = cvt_f32_f64(a * (1u128 << 64) as f64, rnd);
+    let single = cvt_f32_f64(a, rnd);
+    if scaled.abs() < f32::MIN_POSITIVE * (1u128 << 64) as f32 { 0f32.copysign(single) } else { single }
 }
 
 /// `cvt.rnd.f16.f64` (result bits): a, correctly rounded.

@@ -65,8 +65,8 @@ def int_to_int():
 def to_integer(a, f, d, mode, ftz):
     if ftz:
         a = fp.flush(a, f)
-    if fp.is_nan(a, f):
-        return 0
+    if fp.is_nan(a, f):  # reading A97
+        return 1 << width(d) - 1 if f is FORMATS["f64"] or width(d) == 64 else 0
     low, high = limits(d)
     if fp.is_inf(a, f):
         return wrap(low if fp.negative(a, f) else high, width(d))
@@ -85,7 +85,7 @@ def integer_borders(r, f, d):
 
 def float_to_int():
     s = Suite("cvt_float_int", "cvt from floats to integers: every type and rounding, .ftz and the redundant .sat; into the type's own register and into s64.",
-              "PTX ISA 6.4 section 9.7.8.14. Reading: A97, NaN gives 0.")
+              "PTX ISA 6.4 section 9.7.8.14. Reading: A97, NaN gives the highest bit where source or destination have 64 bits (the source: .f64), else 0.")
     for a in FLOATS:
         f = FORMATS[a]
         for d in INTS:
@@ -196,6 +196,11 @@ def float_result(x, fa, fd, mode, ftz, sat):
         y = fp.round_to(Fraction(fp.round_integral(fp.value(x, fa), mode)), fd, "rn", fp.negative(x, fa))
     else:
         y = fp.convert(x, fa, fd, mode if mode in FRND else "rn")
+        if ftz and fa.width > fd.width and fd == F32 and not fp.is_inf(x, fa):
+            # Flushed is what is subnormal when it is rounded to 24 bits with any exponent (reading A178).
+            scaled = fp.round_to(fp.value(x, fa) * 2**64, fd, mode, fp.negative(x, fa))
+            if not fp.is_inf(scaled, fd) and abs(fp.value(scaled, fd)) < fp.value(fd.min_normal, fd) * 2**64:
+                y &= fd.sign
     return fp.finish(y, fd, ftz and fd == F32, sat)
 
 

@@ -111,12 +111,12 @@ def access():
     for _ in range(4):
         m = r.getrandbits(64)
         f.vec(m, (m >> 32, m >> 48))
-    f = s.form("indexed variables", "a:u32 b:u32 c:u32 d:u32", "i:u32", ".reg .u64 %o; mul.wide.u32 %o, %i, 4; ld.global.u32 %a, list[2]; ld.global.u32 %b, list[%o]; ld.global.u32 %c, [list+4]; ld.global.u32 %d, list[%o+4];",
+    f = s.form("indexed variables", "a:u32 b:u32 c:u32 d:u32", "i:u32", ".reg .u64 %o; mul.wide.u32 %o, %i, 4; ld.global.u32 %a, list[2]; ld.global.u32 %b, list[%o]; ld.global.u32 %c, [list+4]; ld.global.u32 %d, list[%o+1];",
                ".global .align 4 .u32 list[6] = {10, 20, 30, 40, 50, 60};")
     for i in range(5):
         f.vec(i, (30, 10 * (i + 1), 20, 10 * (i + 2)))
     f = s.form("indexed by registers of either width", "a:u32 b:s16 c:u32 d:u64 e:u8 g:u32", "i:u32", ".local .align 8 .b8 mine[16]; .shared .align 8 .u32 ours[64]; .reg .u32 %o; .reg .u64 %w; shl.b32 %o, %i, 2; cvt.u64.u32 %w, %o; st.local.u64 mine[0], 0x1122334455667788; "
-               "st.shared.u32 ours[%slot], %i; ld.shared.u32 %a, ours[%slot]; ld.global.s16 %b, list[%o+2]; ld.const.u32 %c, bank[%w]; ld.local.u64 %d, mine[0]; ld.local.u8 %e, mine[%i]; ld.const.u32 %g, bank[%o+4];",
+               "st.shared.u32 ours[%slot], %i; ld.shared.u32 %a, ours[%slot]; ld.global.s16 %b, list[%o+1]; ld.const.u32 %c, bank[%w]; ld.local.u64 %d, mine[0]; ld.local.u8 %e, mine[%i]; ld.const.u32 %g, bank[%o+1];",
                ".global .align 4 .s16 list[8] = {0, -1, 2, -3, 4, -5, 6, -7}; .const .u32 bank[5] = {100, 101, 102, 103, 104};", lanes=4)
     for i in range(4):
         f.vec(i, (i, wrap((-1, -3, -5, -7)[i], 16), 100 + i, 0x1122334455667788, 0x1122334455667788 >> 8 * i & 255, 100 + i + 1))

@@ -318,10 +318,12 @@ fn float_to_float(o: &Operands<'_>, d: Ty, a: Ty) -> Bound {
             },
             F32 => {
                 let rnd = rnd(o)?;
-                if rnd == Rnd::Rn {
-                    o.lift1(move |a| sat_f32(flush(sem::cvt_f32_f64(a, Rnd::Rn))))
+                if ftz {
+                    o.active1(move |a| sat_f32(sem::cvt_ftz_f32_f64(a, rnd)))
+                } else if rnd == Rnd::Rn {
+                    o.lift1(move |a| sat_f32(sem::cvt_f32_f64(a, Rnd::Rn)))
                 } else {
-                    o.active1(move |a| sat_f32(flush(sem::cvt_f32_f64(a, rnd))))
+                    o.active1(move |a| sat_f32(sem::cvt_f32_f64(a, rnd)))
                 }
             },
             F64 => same(o, sem::round_f64, sat_f64),

@@ -1,7 +1,7 @@
 //! Conversion (PTX ISA §9.7.8.14).
 //!
-//! Invariant: before a conversion to integers, values are clamped to the range of the type, and NaN becomes
-//! zero, since the processor's instruction does not define these cases.
+//! Invariant: before a conversion to integers, values are clamped to the range of the type, and NaN is replaced
+//! afterwards, since the processor's instruction does not define these cases.
 
 use ptx::isa::{Rnd, Slot, Ty, Word};
 
@@ -130,7 +130,7 @@ fn float_to_int(q: &Query<'_>, d: Ty, a: Ty) -> Option<Lowering> {
     let lowering = q.map(&[a], d, move |l, v| {
         let number = if a == Ty::F16 { l.single_of_half(v[0]) } else { ftz.apply(l, v[0]) };
         let number = if rnd == Rnd::Rzi { number } else { l.integral(number, rnd) };
-        l.integer_of(number, d)
+        l.integer_of(number, d, a)
     })?;
     Some(Lowering { number_srcs: u32::from(a == Ty::F32), ..lowering })
 }
@@ -205,11 +205,11 @@ fn float_to_float(q: &Query<'_>, d: Ty, a: Ty) -> Option<Lowering> {
                 return None;
             }
             let lowering = q.map(&[a], d, move |l, v| {
-                let number = match round {
-                    Round::Nearest => l.b.fptrunc(v[0], l.f32()),
-                    Round::Embedded(code) => rounded_single(l, v[0], code),
+                let number = if ftz == Ftz::Explicit {
+                    flushed_single(l, v[0], round)
+                } else {
+                    rounded_single(l, v[0], round)
                 };
-                let number = ftz.apply(l, number);
                 if sat { l.saturated(number) } else { number }
             })?;
             Some(Lowering { loose_nan: !sat, ..lowering })
@@ -274,8 +274,26 @@ fn same_f32(q: &Query<'_>) -> Option<Lowering> {
     })
 }
 
-/// Double to single precision with a directed rounding.
-fn rounded_single(l: &Lower<'_, '_>, number: Value, code: u32) -> Value {
+/// Double to single precision with `.ftz`: what is subnormal when it is rounded to 24 bits becomes zero.
+fn flushed_single(l: &Lower<'_, '_>, double: Value, round: Round) -> Value {
+    let b = l.b;
+    let single = rounded_single(l, double, round);
+    // The scaled number is normal in single precision, so it is rounded to 24 bits. Scaling by 2^64 is exact.
+    let scale = b.const_splat(double.ty(), ((1u128 << 64) as f64).to_bits());
+    let scaled = rounded_single(l, b.fmul(double, scale), round);
+    let magnitude = b.intrinsic("llvm.fabs", &[scaled.ty()], &[scaled]);
+    let least = b.const_splat(scaled.ty(), (f32::MIN_POSITIVE * (1u128 << 64) as f32).to_bits().into());
+    let bits = b.bitcast(single, l.int(32));
+    let zero = b.bitcast(b.and(bits, l.constant(bits, 0x8000_0000)), single.ty());
+    b.select(b.fcmp(FloatPred::Olt, magnitude, least), zero, single)
+}
+
+/// Double to single precision.
+fn rounded_single(l: &Lower<'_, '_>, number: Value, round: Round) -> Value {
+    let code = match round {
+        Round::Nearest => return l.b.fptrunc(number, l.f32()),
+        Round::Embedded(code) => code,
+    };
     let b = l.b;
     let chunks = l.lanes.div_ceil(8);
     let code = b.const_int(b.int(32), u64::from(code));
@@ -310,8 +328,9 @@ impl Lower<'_, '_> {
         if signed { self.b.sitofp(value, float) } else { self.b.uitofp(value, float) }
     }
 
-    /// A number truncated to an integer of a type, clamped to its range; NaN is zero.
-    fn integer_of(&self, number: Value, d: Ty) -> Value {
+    /// A number of type `a` truncated to an integer of type `d`, clamped to its range. NaN becomes an integer
+    /// of which only the highest bit is 1 if either type has 64 bits, else zero.
+    fn integer_of(&self, number: Value, d: Ty, a: Ty) -> Value {
         let b = self.b;
         let ty = number.ty();
         let digits = if ty.element_bits() == 32 { 24 } else { 53 };
@@ -337,6 +356,7 @@ impl Lower<'_, '_> {
             integer = b.select(over, b.const_int(integer.ty(), most as u64), integer);
         }
         let nan = b.fcmp(FloatPred::Uno, number, number);
-        b.select(nan, b.zero(integer.ty()), integer)
+        let highest = if d.bits() == 64 || a == Ty::F64 { 1 << (d.bits() - 1) } else { 0 };
+        b.select(nan, b.const_int(integer.ty(), highest), integer)
     }
 }

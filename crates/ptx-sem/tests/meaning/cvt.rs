@@ -183,18 +183,21 @@ fn floats_to_integers() {
     macro_rules! types {
         ($($f16:ident $f32:ident $f64:ident $ty:ty;)+) => {$(
             for (rnd, _) in INT_MODES {
-                let expect = |parts: Option<(bool, u64, i32)>| {
-                    let rounded = parts.map_or(0, |(negative, m, e)| to_integer(negative, m, e, rnd));
-                    rounded.clamp(<$ty>::MIN.into(), <$ty>::MAX.into()) as $ty
+                // NaN: reading A97.
+                let highest = 1 << (<$ty>::BITS - 1);
+                let nan = if <$ty>::BITS == 64 { highest } else { 0 };
+                let expect = |parts: Option<(bool, u64, i32)>, nan: $ty| {
+                    let Some((negative, m, e)) = parts else { return nan };
+                    to_integer(negative, m, e, rnd).clamp(<$ty>::MIN.into(), <$ty>::MAX.into()) as $ty
                 };
                 for &x in &halves {
-                    assert_eq!($f16(x, rnd), expect(parts(x.into(), 1 << 15, 10, 15)), "{rnd:?} {x:#x}");
+                    assert_eq!($f16(x, rnd), expect(parts(x.into(), 1 << 15, 10, 15), nan), "{rnd:?} {x:#x}");
                 }
                 for &x in &singles {
-                    assert_eq!($f32(f32::from_bits(x), rnd), expect(parts(x.into(), 1 << 31, 23, 127)), "{rnd:?} {x:#x}");
+                    assert_eq!($f32(f32::from_bits(x), rnd), expect(parts(x.into(), 1 << 31, 23, 127), nan), "{rnd:?} {x:#x}");
                 }
                 for &x in &doubles {
-                    assert_eq!($f64(f64::from_bits(x), rnd), expect(parts(x, 1 << 63, 52, 1023)), "{rnd:?} {x:#x}");
+                    assert_eq!($f64(f64::from_bits(x), rnd), expect(parts(x, 1 << 63, 52, 1023), highest), "{rnd:?} {x:#x}");
                 }
             }
         )+};
@@ -213,7 +216,10 @@ fn floats_to_integers() {
         (cvt_s32_f32(2.5, RndInt::Rni), cvt_s32_f32(-2.5, RndInt::Rmi), cvt_u8_f64(-0.5, RndInt::Rmi)),
         (2, -3, 0)
     );
-    assert_eq!((cvt_u64_f32(f32::INFINITY, RndInt::Rzi), cvt_s64_f64(f64::NAN, RndInt::Rpi)), (u64::MAX, 0));
+    assert_eq!(
+        (cvt_u64_f32(f32::INFINITY, RndInt::Rzi), cvt_s64_f64(f64::NAN, RndInt::Rpi)),
+        (u64::MAX, i64::MIN)
+    );
 }
 
 #[test]
@@ -242,6 +248,23 @@ fn floats_round_to_integral_floats() {
 fn convert<S: FloatConvert<D>, D: Float>(pattern: impl Into<u128>, round: Round) -> Option<u64> {
     let mut loses = false;
     bits(float::<S>(pattern).convert_r(round, &mut loses).value)
+}
+
+/// What an H200 gives beside 2^-126.
+#[test]
+fn flushing_looks_at_24_bits() {
+    let cases = [
+        (0x380f_ffff_e000_0000, Rnd::Rn, 0),
+        (0x380f_ffff_ffff_ffff, Rnd::Rn, 0x0080_0000),
+        (0xb80f_ffff_e000_0000, Rnd::Rm, 0x8000_0000),
+        (0xb80f_ffff_ffff_ffff, Rnd::Rm, 0x8080_0000),
+        (0x380f_ffff_ffff_ffff, Rnd::Rz, 0),
+        (0x7fef_ffff_ffff_ffff, Rnd::Rn, 0x7f80_0000),
+        (0x7ff8_0000_0000_0001, Rnd::Rn, 0x7fff_ffff),
+    ];
+    for (double, rnd, single) in cases {
+        assert_eq!(cvt_ftz_f32_f64(f64::from_bits(double), rnd).to_bits(), single, "{rnd:?} {double:#x}");
+    }
 }
 
 #[test]

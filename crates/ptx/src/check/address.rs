@@ -249,23 +249,37 @@ impl BodyChecker<'_, '_> {
                 );
                 return None;
             };
-            return Some((base, Some(register), offset));
+            // The register counts bytes, the constant beside it elements, as devices do.
+            let bytes = self.element_bytes(Some(offset), element, span, &offset)?;
+            return Some((base, Some(register), bytes));
         }
         let offset = index.offset.as_ref()?;
         let value = constexpr::integer(offset, "an index", text, &mut self.checker.report)?;
-        let bytes = value.wide().and_then(|v| i64::try_from(v).ok()).and_then(|v| v.checked_mul(element));
-        let Some(bytes) = bytes.filter(|b| i32::try_from(*b).is_ok()) else {
+        let number = value.wide().and_then(|v| i64::try_from(v).ok());
+        let bytes = self.element_bytes(number, element, offset.span, &value)?;
+        Some((base, None, bytes))
+    }
+
+    /// The bytes of a number of elements; `shown` is the number as a diagnostic gives it.
+    fn element_bytes(
+        &mut self,
+        number: Option<i64>,
+        element: i64,
+        span: Span,
+        shown: &dyn std::fmt::Display,
+    ) -> Option<i64> {
+        let bytes = number.and_then(|v| v.checked_mul(element)).filter(|b| i32::try_from(*b).is_ok());
+        if bytes.is_none() {
             self.checker.report.push(
                 Diagnostic::new(
                     Code::ImmediateOutOfRange,
-                    offset.span,
-                    format!("the index {value} is out of range"),
+                    span,
+                    format!("the index {shown} is out of range"),
                 )
                 .with_section("6.4.2"),
             );
-            return None;
-        };
-        Some((base, None, bytes))
+        }
+        bytes
     }
 
     /// `[16]`

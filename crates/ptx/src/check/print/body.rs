@@ -412,7 +412,9 @@ impl Instructions<'_, '_> {
                     self.sum(*base, 0);
                 }
                 self.printer.out.push('[');
-                self.sum(index.map_or(*base, AddressBase::Register), *offset);
+                // Beside a register that indexes an array, a constant counts elements.
+                let unit = if index.is_some() { self.element_bytes(*base) } else { 1 };
+                self.sum(index.map_or(*base, AddressBase::Register), *offset / unit);
                 self.printer.out.push(']');
             }
             Operand::SymbolAddress(base, offset) => self.sum(*base, *offset),
@@ -470,6 +472,22 @@ impl Instructions<'_, '_> {
         if facts.vector {
             let _ = write!(self.printer.out, ".{}", ["x", "y", "z", "w"][usize::from(component % 4)]);
         }
+    }
+
+    /// The bytes of an element of a variable.
+    fn element_bytes(&self, base: AddressBase) -> i64 {
+        let (ty, vector) = match base {
+            AddressBase::Var(id) => match self.printer.module.variables.get(id.0 as usize) {
+                Some(variable) => (variable.ty, variable.vector),
+                None => return 1,
+            },
+            AddressBase::Local(id) => match self.body.locals.get(id.0 as usize) {
+                Some(local) => (local.ty, local.vector),
+                None => return 1,
+            },
+            AddressBase::Absolute | AddressBase::Register(_) | AddressBase::Func(_) => return 1,
+        };
+        (i64::from(ty.bytes()) * i64::from(vector)).max(1)
     }
 
     /// A base plus an offset; a negative offset is printed as `+-4`, which ptxas accepts.
