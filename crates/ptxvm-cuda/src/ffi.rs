@@ -37,6 +37,11 @@ impl<T: Copy> Out<T> {
     /// The null pointer.
     pub(crate) const NULL: Self = Self(std::ptr::null_mut());
 
+    /// Whether it is null.
+    pub(crate) fn is_null(self) -> bool {
+        self.0.is_null()
+    }
+
     /// Writes the value.
     ///
     /// # Errors

@@ -109,7 +109,8 @@ fn address(name: Text, out: Out<Pointer>, version: c_int, flags: u64, status: Ou
         None => {
             log::refused(&format!("the looked-up function `{name}` of CUDA {version}"));
             out.set(Pointer::NULL)?;
-            Err(Status::NotFound)
+            // The driver reports it once: as its result, or in the status that the caller gave room for.
+            if status.is_null() { Err(Status::NotFound) } else { Ok(()) }
         }
     }
 }

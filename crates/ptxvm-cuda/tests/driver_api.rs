@@ -568,7 +568,9 @@ fn names_are_looked_up_by_version() {
     assert_eq!((answer, status), (0, 0));
     let (_, own, _) = look(c"cuLaunchKernel", 12090, 2);
     assert!(plain != own && plain != 0 && own != 0);
-    assert_eq!(look(c"cuNoSuchFunction", 12090, 0), (NOT_FOUND, 0, 1));
+    assert_eq!(look(c"cuNoSuchFunction", 12090, 0), (0, 0, 1));
+    let (nothing, mut address) = (c"cuNoSuchFunction".as_ptr(), 9usize);
+    assert_eq!(api.call("cuGetProcAddress_v2", (nothing, &raw mut address, 12090, 0u64, NULL)), NOT_FOUND);
     assert_eq!(look(c"cuLibraryLoadData", 11000, 0).2, 2);
     assert_eq!(look(c"cuInit", 12090, 7).0, INVALID_VALUE);
     let table = api.call("cuGetExportTable", (&raw mut *Box::new(0usize), [1u8; 16].as_ptr()));

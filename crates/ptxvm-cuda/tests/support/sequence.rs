@@ -154,7 +154,9 @@ impl Sequence {
         let status = self.api.call_words(name, &arguments);
         assert!((0..999).contains(&status), "{name}({arguments:x?}) answers {status}");
         for (index, parameter) in parameters.iter().enumerate() {
-            if status == 0 && parameter.kind == Kind::Out(8) && arguments[index] == outs[index] {
+            // A name is the library's own memory, which a program that writes there destroys.
+            let is_own = parameter.name == "name";
+            if status == 0 && parameter.kind == Kind::Out(8) && !is_own && arguments[index] == outs[index] {
                 let room = std::ptr::with_exposed_provenance::<usize>(outs[index]);
                 // SAFETY: the environment's room for results lives as long as it does.
                 let value = unsafe { room.read_unaligned() };
