@@ -9,7 +9,7 @@
 //! register to its type, and extends the result to a wider register by the sign of the **destination** type,
 //! so `cvt.u16.s8` of -128 in a 32-bit register is 0x0000ff80.
 
-use crate::float::NAN_F32;
+use crate::float::{NAN_F32, flushed};
 use crate::half::{NAN_F16, f16_of_f64, f64_of_f16};
 use crate::soft::{self, Rnd};
 
@@ -327,10 +327,8 @@ pub fn cvt_f32_f64(a: f64, rnd: Rnd) -> f32 {
 #[inline]
 #[must_use]
 pub fn cvt_ftz_f32_f64(a: f64, rnd: Rnd) -> f32 {
-    // The scaled number is normal as `.f32`, so it is rounded to 24 bits. Scaling by 2^64 is exact.
-    let scaled = cvt_f32_f64(a * (1u128 << 64) as f64, rnd);
-    let single = cvt_f32_f64(a, rnd);
-    if scaled.abs() < f32::MIN_POSITIVE * (1u128 << 64) as f32 { 0f32.copysign(single) } else { single }
+    // Scaling is exact: the scaled number is normal as `.f32`, so it is rounded to 24 bits.
+    flushed(cvt_f32_f64(a, rnd), cvt_f32_f64(a * (1u128 << 64) as f64, rnd))
 }
 
 /// `cvt.rnd.f16.f64` (result bits): a, correctly rounded.

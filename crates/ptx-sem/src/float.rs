@@ -536,12 +536,64 @@ pub fn ftz_f32(a: f32) -> f32 {
     if bits & 0x7f80_0000 == 0 { f32::from_bits(bits & 0x8000_0000) } else { a }
 }
 
-/// `div.ftz.f32` of flushed operands. A quotient that is subnormal before rounding becomes a zero with its
-/// sign, even if it would round up to the least normal number.
+/// 2^64. Numbers that are normal or zero are multiplied by it exactly, unless they overflow.
+const SCALE: f32 = (1u128 << 64) as f32;
+
+/// A result of `.ftz`, given the same result computed 2^64 times as large. A number that is subnormal when it
+/// is rounded to 24 bits becomes a zero with its sign, even if it is rounded to the least normal number.
 ///
 /// # Source
-/// PTX ISA §9.7.3.8, which does not say whether a result is flushed before or after rounding. Devices flush
-/// before rounding.
+/// PTX ISA §9.7.3, which does not say whether a result is flushed before or after rounding. Devices flush
+/// what is below 2^-126 when it is rounded to 24 bits (reading A178).
+#[inline(always)]
+pub(crate) fn flushed(result: f32, scaled: f32) -> f32 {
+    if scaled.abs() < f32::MIN_POSITIVE * SCALE { 0.0_f32.copysign(result) } else { result }
+}
+
+/// `mul.ftz.f32` of flushed operands.
+///
+/// # Rounding and NaN
+/// As [`mul_f32`]. A product that is subnormal when it is rounded to 24 bits becomes a zero with its sign.
+///
+/// # Source
+/// PTX ISA §9.7.3.5.
+#[inline]
+#[must_use]
+pub fn mul_ftz_f32(a: f32, b: f32, rnd: Rnd) -> f32 {
+    flushed(mul_f32(a, b, rnd), mul_f32(a * SCALE, b, rnd))
+}
+
+/// `fma.ftz.f32` of flushed operands.
+///
+/// # Rounding and NaN
+/// As [`fma_f32`]. A sum that is subnormal when it is rounded to 24 bits becomes a zero with its sign.
+///
+/// # Source
+/// PTX ISA §9.7.3.6.
+#[inline]
+#[must_use]
+pub fn fma_ftz_f32(a: f32, b: f32, c: f32, rnd: Rnd) -> f32 {
+    flushed(fma_f32(a, b, c, rnd), fma_f32(a * SCALE, b, c * SCALE, rnd))
+}
+
+/// [`fma_ftz_f32`] with rounding to nearest, by the host's fused multiply-add, like [`fma_host_f32`].
+///
+/// # Source
+/// PTX ISA §9.7.3.6.
+#[inline]
+#[must_use]
+pub fn fma_ftz_host_f32(a: f32, b: f32, c: f32) -> f32 {
+    flushed(fma_host_f32(a, b, c), (a * SCALE).mul_add(b, c * SCALE))
+}
+
+/// `div.ftz.f32` of flushed operands.
+///
+/// # Rounding and NaN
+/// As [`div_f32`]. A quotient that is subnormal becomes a zero with its sign, even if it would be rounded up to
+/// the least normal number. (No quotient lies so close to it that 24 bits would make a difference.)
+///
+/// # Source
+/// PTX ISA §9.7.3.8.
 #[inline]
 #[must_use]
 pub fn div_ftz_f32(a: f32, b: f32, rnd: Rnd) -> f32 {

@@ -113,16 +113,11 @@ pub fn mul_f16(a: u16, b: u16) -> u16 {
     f16_of_f32(f32_of_f16(a) * f32_of_f16(b))
 }
 
-/// `fma.f16`: d = a * b + c, the product exact, rounded once to nearest even.
-///
-/// # Source
-/// PTX ISA §9.7.4.4.
+/// a * b + c, the product exact, rounded to odd in single precision: if the sum is inexact (its error is exact)
+/// and its last digit is even, it moves by one unit in the last place towards the exact sum.
 #[inline(always)]
-#[must_use]
-pub fn fma_f16(a: u16, b: u16, c: u16) -> u16 {
+fn fused_to_odd(a: u16, b: u16, c: u16) -> f32 {
     let (product, c) = (f32_of_f16(a) * f32_of_f16(b), f32_of_f16(c));
-    // The sum rounded to odd: if it is inexact (its error is exact) and its last digit is even, it moves by
-    // one unit in the last place towards the exact sum.
     let sum = product + c;
     let c_part = sum - product;
     let error = (product - (sum - c_part)) + (c - c_part);
@@ -131,7 +126,47 @@ pub fn fma_f16(a: u16, b: u16, c: u16) -> u16 {
     let direction = error * sum;
     let inwards = u32::from(direction < 0.0);
     let inexact = inwards | u32::from(direction > 0.0);
-    f16_of_f32(f32::from_bits(sum.to_bits().wrapping_sub(inwards) | inexact))
+    f32::from_bits(sum.to_bits().wrapping_sub(inwards) | inexact)
+}
+
+/// `fma.f16`: d = a * b + c, the product exact, rounded once to nearest even.
+///
+/// # Source
+/// PTX ISA §9.7.4.4.
+#[inline(always)]
+#[must_use]
+pub fn fma_f16(a: u16, b: u16, c: u16) -> u16 {
+    f16_of_f32(fused_to_odd(a, b, c))
+}
+
+/// The half nearest to a number, for `.ftz`: a number that is subnormal when it is rounded to 11 bits becomes a
+/// zero with its sign, as on devices (reading A178). The number is exact or rounded to odd.
+#[inline(always)]
+fn flushed_f16_of_f32(a: f32) -> u16 {
+    // 2^-14 (1 - 2^-12): numbers from here on are rounded to 2^-14 or more.
+    const BORDER: f32 = f32::from_bits(0x387f_f000);
+    let half = f16_of_f32(a);
+    if a.abs() < BORDER { half & 0x8000 } else { half }
+}
+
+/// `mul.ftz.f16` of flushed operands, rounded to nearest even.
+///
+/// # Source
+/// PTX ISA §9.7.4.3.
+#[inline(always)]
+#[must_use]
+pub fn mul_ftz_f16(a: u16, b: u16) -> u16 {
+    flushed_f16_of_f32(f32_of_f16(a) * f32_of_f16(b))
+}
+
+/// `fma.ftz.f16` of flushed operands, like [`fma_f16`].
+///
+/// # Source
+/// PTX ISA §9.7.4.4.
+#[inline(always)]
+#[must_use]
+pub fn fma_ftz_f16(a: u16, b: u16, c: u16) -> u16 {
+    flushed_f16_of_f32(fused_to_odd(a, b, c))
 }
 
 /// `neg.f16`: a with its sign inverted; a NaN gives 0x7fff.
@@ -211,6 +246,8 @@ per_half! {
     "`sub.f16x2`: the differences of the low and of the high halves, each as [`sub_f16`]." sub_f16x2 sub_f16(a, b);
     "`mul.f16x2`: the products of the low and of the high halves, each as [`mul_f16`]." mul_f16x2 mul_f16(a, b);
     "`fma.f16x2`: a * b + c of the low and of the high halves, each as [`fma_f16`]." fma_f16x2 fma_f16(a, b, c);
+    "`mul.ftz.f16x2` of flushed operands: each half as [`mul_ftz_f16`]." mul_ftz_f16x2 mul_ftz_f16(a, b);
+    "`fma.ftz.f16x2` of flushed operands: each half as [`fma_ftz_f16`]." fma_ftz_f16x2 fma_ftz_f16(a, b, c);
     "`neg.f16x2`: both halves, each as [`neg_f16`]." neg_f16x2 neg_f16(a);
     "`abs.f16x2`: both halves, each as [`abs_f16`]." abs_f16x2 abs_f16(a);
     "`.ftz` of both halves, each as [`ftz_f16`]." ftz_f16x2 ftz_f16(a);

@@ -196,11 +196,8 @@ def float_result(x, fa, fd, mode, ftz, sat):
         y = fp.round_to(Fraction(fp.round_integral(fp.value(x, fa), mode)), fd, "rn", fp.negative(x, fa))
     else:
         y = fp.convert(x, fa, fd, mode if mode in FRND else "rn")
-        if ftz and fa.width > fd.width and fd == F32 and not fp.is_inf(x, fa):
-            # Flushed is what is subnormal when it is rounded to 24 bits with any exponent (reading A178).
-            scaled = fp.round_to(fp.value(x, fa) * 2**64, fd, mode, fp.negative(x, fa))
-            if not fp.is_inf(scaled, fd) and abs(fp.value(scaled, fd)) < fp.value(fd.min_normal, fd) * 2**64:
-                y &= fd.sign
+        if ftz and fa.width > fd.width and fd == F32 and not fp.is_inf(x, fa) and fp.is_small(fp.value(x, fa), fd, mode):
+            y &= fd.sign
     return fp.finish(y, fd, ftz and fd == F32, sat)
 
 

@@ -1,4 +1,6 @@
 """Floating-point instructions with exact results: sections 9.7.3 and 9.7.4."""
+from fractions import Fraction
+
 import number as fp
 from form import Either, Halves, Suite
 from number import F16, F32, F64, NAN
@@ -60,6 +62,20 @@ def quotient_pairs(r, f, count):
 BINARY = {"add": fp.add, "sub": fp.sub, "mul": fp.mul}
 
 
+def least_products(r, f, count):
+    """Factors whose product is beside the least normal number, closer than its neighbours are."""
+    least = fp.value(f.min_normal, f)
+    while count:
+        a = fp.round_to((1 + Fraction(r.getrandbits(f.fraction_bits), 1 << f.fraction_bits)) * Fraction(2) ** r.randint(f.emin // 2, -3), f)
+        target = least * (1 + Fraction(r.choice((-3, -2, -1, -1, -1, 1, 2)), 1 << f.fraction_bits + r.randint(1, 3)))
+        b = fp.round_to(target / fp.value(a, f), f)
+        if fp.is_inf(b, f) or b < f.min_normal:
+            continue
+        count -= 1
+        sign = r.getrandbits(1) * f.sign
+        yield (a, b | sign) if r.getrandbits(1) else (b | sign, a)
+
+
 def arithmetic(name, f):
     s = Suite(name, "add sub mul fma mad div rcp sqrt abs neg min max testp copysign .%s with exact results: PTX ISA 6.4 section 9.7.3." % f.name,
               "Readings: A82 (-0 saturates to +0), A83 (equal zeros in min and max: either), A84 (NaN: only NaN-ness), A85, A86.")
@@ -71,6 +87,8 @@ def arithmetic(name, f):
                 form = s.form(name, "d:" + k, "a:%s b:%s" % (k, k))
                 r = rng(name)
                 cases = pairs(r, k, 6, 30) + [near(r, f) if op != "mul" else near_product(r, f) for _ in range(16)]
+                if ftz and op == "mul":
+                    cases += least_products(r, f, 24)
                 if sat:
                     cases += [(f.one, f.one), (f.one - 3, 1), (f.sign, f.sign), (f.one | f.sign, f.min_normal), (f.one - 1, f.one - f.min_normal)]
                 for a, b in cases:
@@ -81,7 +99,13 @@ def arithmetic(name, f):
                 name = op + suffix(rnd, ftz, sat) + "." + k
                 form = s.form(name, "d:" + k, "a:%s b:%s c:%s" % (k, k, k))
                 r = rng(name)
-                for a, b, c in fma_operands(r, f, 44 if op == "fma" else 20):
+                cases = list(fma_operands(r, f, 44 if op == "fma" else 20))
+                if ftz:
+                    for a, b in least_products(r, f, 16):
+                        c = f.min_normal + r.choice((0, 1, 1 << f.fraction_bits))
+                        # The addend takes away a part of a product that is larger by as much, or all is the product.
+                        cases += [(a, b, 0), (a, fp.mul(b, f.one + f.min_normal, f), c | f.sign & ~(a ^ b))]
+                for a, b, c in cases:
                     form.vec((a, b, c), fp.fma(a, b, c, f, rnd, ftz, sat))
     for rnd in MODES:
         for ftz, _ in modifiers(f, sat=False):
@@ -230,6 +254,8 @@ def half():
                 packed = s.form(name + ".f16x2", "d:f16x2", "a:f16x2 b:f16x2")
                 r = rng(name + "f16")
                 cases = pairs(r, "f16", 8, 40) + [near(r, f) if op != "mul" else near_product(r, f) for _ in range(24)]
+                if ftz and op == "mul":
+                    cases += least_products(r, f, 24)
                 for (a, b), (a1, b1) in zip(cases, cases[1:] + cases[:1]):
                     x, y = (meaning(p, q, f, "rn", ftz, sat) for p, q in ((a, b), (a1, b1)))
                     form.vec((a, b), x)
@@ -241,6 +267,8 @@ def half():
         form = s.form(name + ".f16", "d:f16", "a:f16 b:f16 c:f16")
         packed = s.form(name + ".f16x2", "d:f16x2", "a:f16x2 b:f16x2 c:f16x2")
         cases = list(fma_operands(rng(name + "f16"), f, 80))
+        if ftz:
+            cases += [(a, b, 0) for a, b in least_products(rng(name + "least"), f, 24)]
         for (a, b, c), (a1, b1, c1) in zip(cases, cases[1:] + cases[:1]):
             x, y = fp.fma(a, b, c, f, "rn", ftz, sat), fp.fma(a1, b1, c1, f, "rn", ftz, sat)
             form.vec((a, b, c), x)

@@ -168,6 +168,13 @@ def finish(bits, f, ftz=False, sat=False):
     return min(bits, f.one)
 
 
+def is_small(x, f, mode, sign=0):
+    """Whether `.ftz` flushes a result with this exact value: it is subnormal when it is rounded to the digits
+    of a normal number (reading A178)."""
+    scaled = round_to(x * 256, f, mode, sign)
+    return not is_inf(scaled, f) and abs(value(scaled, f)) < value(f.min_normal, f) * 256
+
+
 def inputs(ftz, f, *operands):
     return [flush(x, f) if ftz else x for x in operands]
 
@@ -181,7 +188,10 @@ def zero_sum_sign(a_negative, b_negative, mode):
 
 def fma(a, b, c, f, mode="rn", ftz=False, sat=False):
     a, b, c = inputs(ftz, f, a, b, c)
-    return finish(_fma(a, b, c, f, mode), f, ftz, sat)
+    bits = _fma(a, b, c, f, mode)
+    if ftz and bits != NAN and bits & ~f.sign == f.min_normal and is_small(value(a, f) * value(b, f) + value(c, f), f, mode):
+        bits &= f.sign
+    return finish(bits, f, ftz, sat)
 
 
 def _fma(a, b, c, f, mode):
@@ -224,7 +234,10 @@ def sub(a, b, f, mode="rn", ftz=False, sat=False):
 
 def mul(a, b, f, mode="rn", ftz=False, sat=False):
     a, b = inputs(ftz, f, a, b)
-    return finish(_mul(a, b, f, mode), f, ftz, sat)
+    bits = _mul(a, b, f, mode)
+    if ftz and bits != NAN and bits & ~f.sign == f.min_normal and is_small(value(a, f) * value(b, f), f, mode):
+        bits &= f.sign
+    return finish(bits, f, ftz, sat)
 
 
 def _mul(a, b, f, mode):
@@ -239,8 +252,8 @@ def _mul(a, b, f, mode):
 def div(a, b, f, mode="rn", ftz=False):
     a, b = inputs(ftz, f, a, b)
     bits = _div(a, b, f, mode)
-    if ftz and bits != NAN and bits & ~f.sign == f.min_normal and abs(value(a, f) / value(b, f)) < value(f.min_normal, f):
-        return bits & f.sign  # flushed before rounding (reading A178)
+    if ftz and bits != NAN and bits & ~f.sign == f.min_normal and is_small(value(a, f) / value(b, f), f, mode):
+        bits &= f.sign
     return finish(bits, f, ftz)
 
 

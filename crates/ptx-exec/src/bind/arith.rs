@@ -48,6 +48,14 @@ fn half_of_product(o: &Operands<'_>) -> Result<Half, Missing> {
 
 pub(super) fn mul(o: &Operands<'_>) -> Bound {
     let ty = o.ty()?;
+    if ty.is_float() && o.has(Word::Ftz) {
+        return by_type! { ty;
+            F32 => float::rounded2_f32(o, sem::mul_ftz_f32),
+            F16 => half::two(o, sem::mul_ftz_f16),
+            F16x2 => half::two_x2(o, sem::mul_ftz_f16x2),
+            F32x2 => float::two_x2(o, sem::mul_ftz_f32),
+        };
+    }
     if ty.is_float() {
         return by_type! { ty;
             F32 => float::rounded2_f32(o, sem::mul_f32),

@@ -1,7 +1,7 @@
 //! Single and double precision (PTX ISA §9.7.3).
 //!
 //! Invariant: `.ftz` flushes operands and result, `.sat` clamps the result last: `sat(ftz(f(ftz(a),
-//! ftz(b))))`. Rounding to nearest has a separate step for each combination of `.ftz` and `.sat`, so that it
+//! ftz(b))))`, where f knows of `.ftz` if it can round a subnormal number to a normal one. Rounding to nearest has a separate step for each combination of `.ftz` and `.sat`, so that it
 //! vectorises. Directed roundings are computed in integers, and read the modifiers at run time.
 
 use super::operands::{Bound, Operands};
@@ -69,14 +69,22 @@ pub(super) fn rounded2_f32(
     }
 }
 
+/// `fma.rnd.f32` with or without `.ftz`.
+#[inline(always)]
+fn fused(ftz: bool, a: f32, b: f32, c: f32, rnd: Rnd) -> f32 {
+    if ftz {
+        sem::fma_ftz_f32(sem::ftz_f32(a), sem::ftz_f32(b), sem::ftz_f32(c), rnd)
+    } else {
+        sem::fma_f32(a, b, c, rnd)
+    }
+}
+
 /// `fma.f32`: `.rnd`, `.ftz` and `.sat`.
 fn fma_f32(o: &Operands<'_>) -> Bound {
     let rnd = rnd(o)?;
     let (ftz, sat) = (o.has(Word::Ftz), o.has(Word::Sat));
     if rnd != Rnd::Rn {
-        return o.active3(move |a, b, c| {
-            sat_if(sat, ftz_if(ftz, sem::fma_f32(ftz_if(ftz, a), ftz_if(ftz, b), ftz_if(ftz, c), rnd)))
-        });
+        return o.active3(move |a, b, c| sat_if(sat, fused(ftz, a, b, c, rnd)));
     }
     match (ftz, sat) {
         (false, false) => fma_rn_f32::<false, false>(o),
@@ -93,11 +101,14 @@ fn fma_rn_f32<const FTZ: bool, const SAT: bool>(o: &Operands<'_>) -> Bound {
         let (value, certain) = sem::fma_quick_f32(before(a), before(b), before(c));
         (after(value), certain)
     };
-    let exact = move |a, b, c| after(sem::fma_f32(before(a), before(b), before(c), Rnd::Rn));
-    let fused = move |a, b, c| after(sem::fma_host_f32(before(a), before(b), before(c)));
+    let exact = move |a, b, c| sat_if(SAT, fused(FTZ, a, b, c, Rnd::Rn));
+    let host = move |a, b, c| {
+        let (a, b, c) = (before(a), before(b), before(c));
+        sat_if(SAT, if FTZ { sem::fma_ftz_host_f32(a, b, c) } else { sem::fma_host_f32(a, b, c) })
+    };
     let operands = o.three::<f32, f32, f32, f32>()?;
     Ok(match Wide::of_host() {
-        Some(wide) => wide.lift3(operands, fused),
+        Some(wide) => wide.lift3(operands, host),
         None => lift::lift3_quick(operands, quick, exact),
     })
 }
@@ -129,9 +140,7 @@ pub(super) fn two_x2(
 /// `fma.f32x2`
 fn fma_x2(o: &Operands<'_>) -> Bound {
     let (rnd, ftz) = (rnd(o)?, o.has(Word::Ftz));
-    let one = move |a: f32, b: f32, c: f32| {
-        ftz_if(ftz, sem::fma_f32(ftz_if(ftz, a), ftz_if(ftz, b), ftz_if(ftz, c), rnd))
-    };
+    let one = move |a: f32, b: f32, c: f32| fused(ftz, a, b, c, rnd);
     o.active3(move |a: u64, b: u64, c: u64| {
         let (a, b, c) = (halves(a), halves(b), halves(c));
         pair([one(a[0], b[0], c[0]), one(a[1], b[1], c[1])])

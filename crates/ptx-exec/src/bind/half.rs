@@ -1,7 +1,7 @@
 //! Half precision and bfloat16, single and packed (PTX ISA §9.7.4).
 //!
-//! Invariant: as for single precision, `sat(ftz(f(ftz(a), ftz(b))))`, and `relu(ftz(...))`; the only rounding
-//! is to nearest. bfloat16 has neither `.ftz` nor `.sat`.
+//! Invariant: as for single precision, `sat(ftz(f(ftz(a), ftz(b))))`, and `relu(ftz(...))`, where f knows of
+//! `.ftz` if it can round a subnormal number to a normal one; the only rounding is to nearest. bfloat16 has neither `.ftz` nor `.sat`.
 
 use super::operands::{Bound, Operands};
 use super::{Missing, by_type};
@@ -58,17 +58,23 @@ shapes! {
 /// `fma` of half precision, with `.relu` or `.sat` or neither.
 pub(super) fn fma(o: &Operands<'_>) -> Bound {
     let (relu, ty) = (o.has(Word::Relu), o.ty()?);
+    let (ftz, _) = words(o)?;
     if !relu {
-        return by_type! { ty; F16 => three(o, sem::fma_f16), F16x2 => three_x2(o, sem::fma_f16x2) };
+        return match ftz {
+            false => by_type! { ty; F16 => three(o, sem::fma_f16), F16x2 => three_x2(o, sem::fma_f16x2) },
+            true => {
+                by_type! { ty; F16 => three(o, sem::fma_ftz_f16), F16x2 => three_x2(o, sem::fma_ftz_f16x2) }
+            }
+        };
     }
-    if words(o)?.0 {
+    if ftz {
         return by_type! { ty;
             F16 => o.wide3(|a, b, c| {
-                sem::relu_f16(sem::ftz_f16(sem::fma_f16(sem::ftz_f16(a), sem::ftz_f16(b), sem::ftz_f16(c))))
+                sem::relu_f16(sem::fma_ftz_f16(sem::ftz_f16(a), sem::ftz_f16(b), sem::ftz_f16(c)))
             }),
             F16x2 => o.wide3(|a, b, c| {
-                let sum = sem::fma_f16x2(sem::ftz_f16x2(a), sem::ftz_f16x2(b), sem::ftz_f16x2(c));
-                sem::relu_f16x2(sem::ftz_f16x2(sum))
+                let [a, b, c] = [a, b, c].map(sem::ftz_f16x2);
+                sem::relu_f16x2(sem::fma_ftz_f16x2(a, b, c))
             }),
         };
     }

@@ -11,6 +11,8 @@ use super::round::Round;
 use super::{Lower, Lowering, half};
 use crate::llvm::{Builder, FloatPred, IntPred, Value};
 
+/// 2^64
+const SCALE: f32 = (1u128 << 64) as f32;
 /// The bit that makes a `.f64` NaN quiet.
 const QUIET: u64 = 1 << 51;
 
@@ -48,6 +50,30 @@ impl Arithmetic {
     }
 }
 
+impl Arithmetic {
+    /// The result of single precision, or a zero with its sign if it is subnormal when it is rounded to 24 bits.
+    /// This is how the processor flushes by itself, and how devices do. Only a product can be subnormal and
+    /// rounded to a normal number: sums and differences of this size are exact.
+    fn flushed(&self, l: &Lower<'_, '_>, round: Round, operands: &[Value], result: Value) -> Value {
+        if !matches!(self.embedded, "mul" | "vfmadd") {
+            return result;
+        }
+        let b = l.b;
+        // The result 2^64 times as large; multiplying normal numbers by a power of two is exact.
+        let scale = l.constant(result, u64::from(SCALE.to_bits()));
+        let mut scaled = operands.to_vec();
+        scaled[0] = b.fmul(scaled[0], scale);
+        if let Some(addend) = scaled.get_mut(2) {
+            *addend = b.fmul(*addend, scale);
+        }
+        let magnitude = l.magnitude(self.emit(l, round, &scaled));
+        let least = l.constant(result, u64::from((f32::MIN_POSITIVE * SCALE).to_bits()));
+        let bits = b.bitcast(result, l.int(32));
+        let zero = b.bitcast(b.and(bits, l.constant(bits, 0x8000_0000)), result.ty());
+        b.select(b.fcmp(FloatPred::Olt, magnitude, least), zero, result)
+    }
+}
+
 /// An instruction with `.rnd`, and for `.f32` with `.ftz` and `.sat`.
 fn arithmetic(q: &Query<'_>, ty: Ty, operands: usize, op: &'static Arithmetic) -> Option<Lowering> {
     let round = q.rounding()?;
@@ -74,7 +100,8 @@ fn arithmetic(q: &Query<'_>, ty: Ty, operands: usize, op: &'static Arithmetic) -
             (Ftz::None, _) => result,
             (_, "div") => l.flushed_quotient(result, operands[0], operands[1]),
             (_, "rcp") => l.flushed_quotient(result, l.one(result), operands[0]),
-            _ => result,
+            (Ftz::Explicit, _) => op.flushed(l, round, &operands, result),
+            (Ftz::ByMachine, _) => result,
         };
         // LLVM may remove an operation with a constant that changes no number, and the flush with it.
         let constant = ftz == Ftz::ByMachine && v.iter().any(|x| x.is_constant());
@@ -96,6 +123,10 @@ fn pairs(q: &Query<'_>, operands: usize, op: &'static Arithmetic, round: Round) 
             };
             let operands: Vec<Value> = v.iter().map(half).collect();
             let result = op.emit(l, round, &operands);
+            let result = match ftz {
+                Ftz::Explicit => op.flushed(l, round, &operands, result),
+                Ftz::None | Ftz::ByMachine => result,
+            };
             let constant = ftz == Ftz::ByMachine && operands.iter().any(|x| x.is_constant());
             let result = if constant { l.flushed(result) } else { ftz.apply(l, result) };
             b.zext(b.bitcast(l.canonical_f32(result), l.int(32)), l.int(64))

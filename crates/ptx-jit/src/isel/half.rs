@@ -40,7 +40,9 @@ fn arithmetic(
         let flush = |v| if ftz { l.flushed_half(v) } else { v };
         let numbers: Vec<Value> =
             v.iter().map(|x| l.single_of(flush(l.elements_of_halves(*x)), brain)).collect();
-        let result = flush(l.sixteen_bits_of(f(l, &numbers), brain));
+        let number = f(l, &numbers);
+        let result = l.sixteen_bits_of(number, brain);
+        let result = if ftz { l.flushed_by(result, number) } else { result };
         let result = if sat { l.saturated_half(result) } else { result };
         let result = if relu { l.not_negative(result) } else { result };
         l.b.bitcast(result, v[0].ty())
@@ -250,6 +252,17 @@ impl Lower<'_, '_> {
         let k = |bits| self.constant(half, bits);
         let small = b.icmp(IntPred::Eq, b.and(half, k(0x7c00)), k(0));
         b.select(small, b.and(half, k(0x8000)), half)
+    }
+
+    /// Halves to which numbers were rounded, the numbers being exact or rounded to odd. What is subnormal when it
+    /// is rounded to 11 bits becomes a zero of its sign.
+    fn flushed_by(&self, half: Value, number: Value) -> Value {
+        let b = self.b;
+        // 2^-14 (1 - 2^-12): numbers from here on are rounded to 2^-14 or more.
+        let border = self.constant(number, 0x387f_f000);
+        let magnitude = b.intrinsic("llvm.fabs", &[number.ty()], &[number]);
+        let small = b.fcmp(FloatPred::Olt, magnitude, border);
+        b.select(small, b.and(half, self.constant(half, 0x8000)), half)
     }
 
     /// `.sat` of halves: clamps to the range from 0 to 1; NaN and all negative numbers become 0.

@@ -428,3 +428,35 @@ fn quick_doubles() {
         check(random.u64(), random.u64());
     }
 }
+
+/// Products and sums beside 2^-126, and what an H200 gives for them.
+#[test]
+fn flushing_looks_at_24_bits() {
+    let products = [
+        (0x2baf_96ec, 0x943a_9df6, [0x8080_0000, 0x8000_0000, 0x8080_0000, 0x8000_0000]),
+        (0x1b01_adb9, 0x24fc_afad, [0, 0, 0, 0]),
+    ];
+    for (a, b, expected) in products {
+        let [a, b] = [a, b].map(f32::from_bits);
+        let found = [Rnd::Rn, Rnd::Rz, Rnd::Rm, Rnd::Rp].map(|rnd| mul_ftz_f32(a, b, rnd).to_bits());
+        assert_eq!(found, expected, "{a:e} * {b:e}");
+    }
+    let sums = [
+        (0x234f_dd5b, 0x9d5d_2496, 0x0173_8fcc, Rnd::Rn, 0),
+        (0x2532_1a90, 0x9b2e_822f, 0x0139_68a0, Rnd::Rn, 0x0080_0000),
+        (0x234f_dd5b, 0x9d5d_2496, 0x0173_8fcc, Rnd::Rp, 0),
+        (0x18fd_dc89, 0xa6e5_2213, 0x00f1_9c08, Rnd::Rp, 0x0080_0000),
+    ];
+    for (a, b, c, rnd, expected) in sums {
+        let [a, b, c] = [a, b, c].map(f32::from_bits);
+        assert_eq!(fma_ftz_f32(a, b, c, rnd).to_bits(), expected, "{a:e} * {b:e} + {c:e} {rnd:?}");
+        if rnd == Rnd::Rn {
+            assert_eq!(fma_ftz_host_f32(a, b, c).to_bits(), expected, "{a:e} * {b:e} + {c:e}");
+        }
+    }
+    // The numbers that overflow when they are scaled.
+    assert_eq!(mul_ftz_f32(1e30, 0.0, Rnd::Rn).to_bits(), 0);
+    assert_eq!(mul_ftz_f32(1e30, 2.0, Rnd::Rn), 2e30);
+    assert_eq!(fma_ftz_f32(1e30, 1.0, -1e30, Rnd::Rn).to_bits(), 0);
+    assert_eq!(mul_ftz_f32(f32::NAN, 0.0, Rnd::Rn).to_bits(), 0x7fff_ffff);
+}

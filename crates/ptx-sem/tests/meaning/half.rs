@@ -96,3 +96,12 @@ fn pairs_are_two_halves() {
         assert_eq!(sat_f16x2(a), both(sat_f16(low(a)), sat_f16(high(a))));
     }
 }
+
+/// What an H200 gives beside 2^-14.
+#[test]
+fn flushing_looks_at_11_bits() {
+    assert_eq!((mul_ftz_f16(0xbbff, 0x8400), mul_f16(0xbbff, 0x8400)), (0, 0x0400));
+    assert_eq!((fma_ftz_f16(0x3bff, 0x0400, 0), fma_f16(0x3bff, 0x0400, 0)), (0, 0x0400));
+    assert_eq!(mul_ftz_f16x2(0xbbff_3c00, 0x8400_3c00), 0x0000_3c00);
+    assert_eq!(fma_ftz_f16x2(0x3bff_3c00, 0x0400_3c00, 0), 0x0000_3c00);
+}
