@@ -1,6 +1,7 @@
 //! Matrices in an image of memory, numbers as their types hold them, and the engines that run a test.
 
 use ptxvm::{Cpu, Engine, Options, Vm};
+use std::sync::LazyLock;
 
 /// A machine and the engine that it runs kernels with.
 pub(super) struct Machine {
@@ -31,9 +32,18 @@ pub(super) fn machines() -> Vec<Machine> {
     machines
 }
 
-/// One of the machines.
+/// One of the machines. Unless `PTXVM_TESTS` is `full`, mostly the interpreter (the first) or the best level (the
+/// last), since LLVM needs several times as long for code with narrower vectors.
 pub(super) fn any<'a>(machines: &'a [Machine], random: &mut Random) -> &'a Machine {
-    &machines[random.range(0, machines.len() as i64 - 1) as usize]
+    static FULL: LazyLock<bool> = LazyLock::new(|| std::env::var("PTXVM_TESTS").as_deref() == Ok("full"));
+    let count = machines.len();
+    let choice = random.range(0, 12 * count as i64 - 1) as usize;
+    let index = match choice / count {
+        0..5 if !*FULL => 0,
+        5..10 if !*FULL => count - 1,
+        _ => choice % count,
+    };
+    &machines[index]
 }
 
 /// Whether the processor has the level of the machine's native code.
