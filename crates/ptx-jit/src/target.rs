@@ -364,6 +364,14 @@ mod tests {
     }
 
     #[test]
+    fn grid_stride_loops_prefetch_into_the_second_level_cache_where_that_is_faster() {
+        let prefetches = |text: &str| Target::parse(text).expect("a target").tuning().l2_prefetch;
+        assert!(prefetches("avx512,tuning=zen4"));
+        assert!(prefetches("avx512,tuning=sapphirerapids") && prefetches("avx2,tuning=sapphirerapids"));
+        assert!(!prefetches("avx512,tuning=zen5") && !prefetches("avx512"));
+    }
+
+    #[test]
     fn wrong_targets_are_refused_by_the_word_that_is_wrong() {
         let wrong = [
             ("", "``"),
