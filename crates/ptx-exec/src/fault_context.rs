@@ -9,7 +9,8 @@
 use crate::lanes::Registers;
 use ptx::Span;
 use ptx::check::module::Source;
-use ptx::ir::Function;
+use ptx::ir::inline::Inlined;
+use ptx::ir::{Function, Program};
 use ptx::isa::{Dir, rows_of};
 
 /// The most registers of a report.
@@ -34,6 +35,21 @@ impl LaneRegisters {
             r16: registers.r16.iter().map(|values| values.0[lane]).collect(),
             r32: registers.r32.iter().map(|values| values.0[lane]).collect(),
             r64: registers.r64.iter().map(|values| values.0[lane]).collect(),
+        }
+    }
+
+    /// The registers of an inlined function, from those of the function that it is inlined into.
+    pub(crate) fn of_inlined(&self, inlined: &Inlined) -> Self {
+        fn pick<T: Copy + Default>(all: &[T], places: &[Option<u32>]) -> Vec<T> {
+            let at = |place: &Option<u32>| place.and_then(|place| all.get(place as usize).copied());
+            places.iter().map(|place| at(place).unwrap_or_default()).collect()
+        }
+        let [pred, r16, r32, r64] = &inlined.registers;
+        Self {
+            pred: pick(&self.pred, pred),
+            r16: pick(&self.r16, r16),
+            r32: pick(&self.r32, r32),
+            r64: pick(&self.r64, r64),
         }
     }
 
@@ -78,6 +94,22 @@ impl LaneRegisters {
         }
         found
     }
+}
+
+/// The function of the text that contains an instruction of `function`, and how it is inlined there if it is
+/// another one. The text of a function begins with its name and ends before the next name.
+pub(crate) fn function_at(
+    program: &Program,
+    function: u32,
+    span: Span,
+) -> Option<(&Function, Option<&Inlined>)> {
+    let own = program.functions.get(function as usize)?;
+    let inlined = own
+        .inlined
+        .iter()
+        .filter_map(|inlined| Some((program.functions.get(inlined.function.0 as usize)?, Some(inlined))));
+    let before = inlined.chain([(own, None)]).filter(|(function, _)| function.span.start <= span.start);
+    Some(before.max_by_key(|(function, _)| function.span.start).unwrap_or((own, None)))
 }
 
 /// The operands that the instruction reads: without the first operand if that is written.

@@ -708,14 +708,17 @@ impl Kernel {
             let (_, name) = program.files.iter().find(|(index, _)| *index == file)?;
             Some((name.clone(), line))
         });
-        let function = program.functions.get(stopped.function as usize).map_or("?", |f| f.name.as_str());
+        let place = crate::fault_context::function_at(program, stopped.function, stopped.span);
+        let function = place.map_or("?", |(function, _)| function.name.as_str());
         let nearest = match &stopped.fault.access {
             Some(access) if access.space == Space::Shared => self.nearest_shared(access.address, config),
             _ => None,
         };
         let instruction = stopped.span.text(&source.text);
-        let registers = match (trap.registers, program.functions.get(stopped.function as usize)) {
-            (Some(registers), Some(function)) if somewhere => registers.read_by(function, instruction),
+        let registers = match (trap.registers, place) {
+            (Some(registers), Some((function, inlined))) if somewhere => inlined
+                .map_or(registers.clone(), |inlined| registers.of_inlined(inlined))
+                .read_by(function, instruction),
             _ => Vec::new(),
         };
         let ptx = if somewhere { lines_around(source, stopped.span) } else { Vec::new() };

@@ -4,7 +4,7 @@
 //! native code has no single instructions. Records arrive in the order of execution, on the OS thread that runs the
 //! CTA.
 
-use crate::fault_context::LaneRegisters;
+use crate::fault_context::{LaneRegisters, function_at};
 use crate::lanes::Registers;
 use crate::warp::WarpState;
 use ptx::Span;
@@ -72,12 +72,13 @@ impl Tracing {
     #[cold]
     pub(crate) fn step(&self, function: u32, span: Span, registers: &Registers, lane: usize, executed: bool) {
         let source = &self.program.source;
-        let Some(function) = self.program.functions.get(function as usize) else { return };
+        let Some((function, inlined)) = function_at(&self.program, function, span) else { return };
         if span.start >= span.end {
             return;
         }
         let instruction = span.text(&source.text);
         let values = LaneRegisters::of(registers, lane);
+        let values = inlined.map_or(values.clone(), |inlined| values.of_inlined(inlined));
         (self.trace.sink)(&Traced {
             file: source.name_of(span),
             line: source.line(span),

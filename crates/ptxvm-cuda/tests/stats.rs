@@ -64,8 +64,10 @@ const CALLS: &str = "
 .func inner(.param .u64 at) { .reg .b64 %rd; ld.param.u64 %rd, [at]; st.global.u32 [%rd], 5; ret; }
 .func outer(.param .u64 at)
 {
-    .reg .b64 %rd; .param .b64 p;
-    ld.param.u64 %rd, [at]; st.param.b64 [p], %rd; call.uni inner, (p); ret;
+    // A function that may call itself is not inlined.
+    .reg .pred %p; .reg .b64 %rd; .param .b64 p;
+    ld.param.u64 %rd, [at]; st.param.b64 [p], %rd; call.uni inner, (p);
+    setp.ne.u64 %p, %rd, %rd; @%p call outer, (p); ret;
 }
 .func unused() { ret; }
 .visible .entry calls(.param .u64 at)

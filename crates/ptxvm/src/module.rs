@@ -89,7 +89,12 @@ impl Module {
         if !undefined.is_empty() {
             return Err(rejected(undefined).into());
         }
-        let program = Arc::new(ptx::ir::lower(module));
+        let mut program = ptx::ir::lower(module);
+        // Sanitizers report calls, and accesses beyond the variables of each activation.
+        if device.sanitizer.is_none() {
+            ptx::ir::inline::inline(&mut program);
+        }
+        let program = Arc::new(program);
         let missing = bind::check_supported(&program);
         if !missing.is_empty() {
             return Err(rejected(missing.iter().map(unimplemented).collect()).into());

@@ -211,9 +211,9 @@ const FUNCTIONS: &str = "
 
 #[test]
 fn functions_take_what_they_execute() {
-    // The clock is read in a function of which the kernel does not know that it reads one.
+    // The clock is read in a function. The copy of its result is an instruction, too.
     let body = "call.uni (%a), now, (); add.u32 %r1, %t, 1; mul.lo.u32 %r2, %r1, 3; call.uni (%b), now, ();";
-    all(&kernel(FUNCTIONS, &format!("{body}{END}")), BLOCKS, 5);
+    all(&kernel(FUNCTIONS, &format!("{body}{END}")), BLOCKS, 6);
     let body = "call.uni (%a), now, (); bar.sync 0; mov.u32 %r1, 0;
         L: add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 10; @%p1 bra L; call.uni (%b), now, ();";
     everywhere(&kernel(FUNCTIONS, &format!("{body}{END}")), BLOCKS);

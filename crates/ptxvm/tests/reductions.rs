@@ -178,6 +178,7 @@ fn barriers_and_calls_that_leave_native_code_are_counted_as_interpreted() {
     // Two warps, 17 CTAs: each warp executes one barrier for half of the CTA.
     let body = "shr.u32 %r2, %t, 5; bar.sync %r2, 32; st.global.u32 [%out], %t; ret;";
     assert_eq!(test("", body).interpreted(64, 1), 2 * 17);
-    let function = ".func plus() { ret; }";
+    // A function that may call itself is not inlined.
+    let function = ".func plus() { .reg .pred %p; setp.ne.u32 %p, 0, 0; @%p call plus; ret; }";
     assert!(test(function, "call plus; st.global.u32 [%out], %t; ret;").interpreted(64, 1) >= 2 * 17);
 }

@@ -15,6 +15,7 @@
 
 mod flow;
 pub mod graph;
+pub mod inline;
 mod lower;
 pub mod order;
 mod print;
@@ -118,6 +119,8 @@ pub struct Function {
     pub performance: Performance,
     /// Blocks in the order of rule 1; empty for a declaration.
     pub blocks: Vec<Block>,
+    /// The functions whose blocks are among these: see [`inline`](inline::inline).
+    pub inlined: Vec<inline::Inlined>,
     /// The meaning of a call of this declaration, if it is a machine function.
     pub builtin: Option<Builtin>,
     /// Place of the name.

@@ -121,6 +121,19 @@ impl Terminator {
         }
     }
 
+    /// As [`Terminator::inst`], to change it.
+    pub fn inst_mut(&mut self) -> Option<&mut Inst> {
+        match self {
+            Terminator::Goto(_, inst) | Terminator::Ret(inst) => inst.as_mut(),
+            Terminator::Branch { inst, .. }
+            | Terminator::Switch { inst, .. }
+            | Terminator::WarpSync { inst, .. }
+            | Terminator::Barrier { inst, .. }
+            | Terminator::Exit(inst) => Some(inst),
+            Terminator::Call(call) => Some(&mut call.inst),
+        }
+    }
+
     /// Calls `f` with each register that is read.
     pub fn for_each_use(&self, f: &mut impl FnMut(Reg)) {
         match self {

@@ -133,6 +133,7 @@ fn lower_function(context: &Context<'_>, function: &module::Function) -> Functio
         objects: function.body.as_ref().map_or_else(Vec::new, |body| layout.objects(body)),
         performance: function.performance.clone(),
         blocks: Vec::new(),
+        inlined: Vec::new(),
         builtin: if function.body.is_none() { builtin(&function.name) } else { None },
         span: function.span,
     };
