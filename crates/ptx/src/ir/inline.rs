@@ -8,8 +8,8 @@
 //! calls. Arguments and results are copied by instructions with the place of the `call`. A register that the
 //! function may read before it writes it is set to zero on entry, as it is in a new activation.
 //!
-//! Invariant: the program keeps the rules of [`super`]. A kernel grows by at most [`GROWTH`] times the
-//! instructions of all functions that it reaches, and [`FREE`].
+//! Invariant: the program keeps the rules of [`super`]. A kernel grows by at most four times the
+//! instructions of all functions that it reaches, and 2,000 (`GROWTH`, `FREE`).
 //!
 //! What stays a call: indirect calls, functions without a body, functions that can reach themselves, calls whose
 //! arguments have no simple copy, and everything in device functions themselves. What changes: an access beyond

@@ -438,6 +438,7 @@ entries! { ENTRIES;
         executable: Out<Handle>, graph: Handle, params: Out<InstantiateParams>,
     ) {
         let mut given = In::from(params).get()?;
+        params.check()?;
         if given.flags & UPLOAD != 0 {
             queue(given.stream, default)?;
         }
