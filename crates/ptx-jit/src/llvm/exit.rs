@@ -11,11 +11,13 @@
 //! 4. If it cannot be parked, the end of the process waits for it, but no longer than [`PATIENCE`].
 //!
 //! Two events start this. Destructors of the thread that calls `exit` run before everything else, but only
-//! the first thread can use one ([`guard_this_thread`]): the end of any other thread does not mean that the
-//! process ends. `atexit` serves the other threads. It runs the functions in the reverse order of their
-//! registration, and LLVM registers destructors of tables when it first needs them, so some of them may have
-//! run already. Our function is therefore registered again with each compilation, and it gives no time to
-//! finish.
+//! the first thread can use one: the end of any other thread does not mean that the process ends. A
+//! constructor of this library registers it ([`CONSTRUCTOR`]), since most programs load the library from their
+//! first thread and then launch from any; [`guard_this_thread`] serves the others. `atexit` serves processes
+//! that another thread ends. It runs the functions in the reverse order of their registration, and LLVM
+//! registers destructors of tables when it first needs them, so some of them may have run already, and a
+//! thread inside LLVM may crash before it is parked. Our function is therefore registered again with each
+//! compilation, and it gives no time to finish.
 //!
 //! Invariant: nothing waits in a process in which the work was not begun (a child of `fork` has only the
 //! thread that forked). A thread never waits for itself, for a parked thread, or without a time limit.
@@ -70,6 +72,20 @@ thread_local! {
     static GUARD: Guard = const { Guard };
 }
 
+/// Called when the library or program that contains this crate is loaded: by the first thread, unless another
+/// one loads the library later.
+#[cfg(target_os = "linux")]
+#[used]
+// SAFETY: the section holds addresses of functions that take up to three arguments in registers, which the
+// function ignores, and return nothing.
+#[unsafe(link_section = ".init_array")]
+static CONSTRUCTOR: extern "C" fn() = guard_at_load;
+
+#[cfg(target_os = "linux")]
+extern "C" fn guard_at_load() {
+    guard_this_thread();
+}
+
 /// The system's number of this thread; that of the first thread is the number of the process.
 fn this_thread() -> i32 {
     #[cfg(target_os = "linux")]
@@ -80,8 +96,8 @@ fn this_thread() -> i32 {
 }
 
 /// If this is the first thread of the process: when it calls `exit`, or returns from `main`, running
-/// compilations are stopped before any part of the process is destroyed. Threads for which other threads
-/// compile kernels must call this. A second call has no effect.
+/// compilations are stopped before any part of the process is destroyed. It is called when the library is
+/// loaded; programs whose first thread does not load it must call it there. A second call has no effect.
 pub fn guard_this_thread() {
     // The destructor is registered when the value is first accessed; a thread that is ending does not need it
     // any more.

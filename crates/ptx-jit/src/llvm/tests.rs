@@ -315,3 +315,43 @@ fn the_process_ends_while_llvm_works() {
     // It waits neither for LLVM nor for the time limit.
     assert!(start.elapsed().as_secs() < 15, "took {:?}", start.elapsed());
 }
+
+/// The first thread returns from `main` while another thread executes LLVM for the first time, and no function
+/// of this library was ever called by the first thread. Tables that LLVM allocates during that compilation
+/// have destructors that run before all functions that were registered earlier.
+#[test]
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn main_returns_while_llvm_works_for_the_first_time() {
+    const CHILD: &str = "PTXVM_TEST_RETURN_WHILE_LLVM_WORKS";
+    if std::env::var_os(CHILD).is_some() {
+        let (tell, told) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let session = Session::new(Target::host()).unwrap();
+            let module = session.module("many");
+            let b = Builder::new(&module);
+            // Below the size from which on LLVM uses less effort.
+            for at in 0..6_000 {
+                let function = module.function(&format!("f{at}"), b.fn_type(None, &[b.ptr()]), Flush::Never);
+                b.position_at_end(b.append_block(function, "entry"));
+                let pointer = b.param(function, 0);
+                let value = b.load(b.int(32), pointer, 4);
+                b.store(b.add(b.mul(value, value), value), pointer, 4);
+                b.ret(None);
+            }
+            drop(b);
+            tell.send(()).unwrap();
+            session.object(&module)
+        });
+        told.recv().unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        return;
+    }
+    let name = "llvm::tests::main_returns_while_llvm_works_for_the_first_time";
+    // The test runs on a thread of its own in the child, too, unless there is one thread for all tests.
+    let child = std::process::Command::new(std::env::current_exe().unwrap())
+        .args([name, "--exact", "--test-threads", "2"])
+        .env(CHILD, "1")
+        .output()
+        .unwrap();
+    assert_eq!(child.status.code(), Some(0), "{child:?}");
+}
