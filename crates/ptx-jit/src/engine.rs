@@ -4,18 +4,13 @@
 //! the kernel can be launched with that shape ([`Kernel::check_block`]). The pointers in its [`Frame`] are
 //! made from one exclusive borrow of the warp and do not outlive the call.
 
-use crate::coarsen::{self, Teams};
 use crate::codegen::load_store::space_of;
-use crate::codegen::{self, Emitted, Input};
 use crate::effects;
 use crate::frame::{Entry, Frame, Reason, Window};
-use crate::llvm::{Code, Error, Object, Session, Working, is_ending};
+use crate::llvm::{Code, Error};
 use crate::object::Made;
-use crate::pipeline;
 use crate::reduction_buffer;
-use crate::remarks::Remarks;
-use crate::tuning::{COARSE_WARP_MAX_DECLINED_CTAS, COARSE_WARP_TRIAL_CTAS, MAX_STACK_BYTES, OPS_PER_FUEL};
-use crate::wir::{self, Func, LaunchShape};
+use crate::tuning::{COARSE_WARP_MAX_DECLINED_CTAS, COARSE_WARP_TRIAL_CTAS, OPS_PER_FUEL};
 use ptx::analysis::calls::reads_clocks;
 use ptx_exec::lanes::{LANES, Lane, LaneMask, Registers};
 use ptx_exec::launch::Kernel;
@@ -29,8 +24,11 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+mod compile;
 mod flush_reductions;
 
+pub(crate) use compile::make;
+pub use compile::{Listing, listing};
 use flush_reductions::settle;
 
 /// A kernel compiled for one shape of CTA.
@@ -73,19 +71,6 @@ impl std::fmt::Debug for Compiled {
     }
 }
 
-/// The stages of a compilation that a user can print.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Listing {
-    /// The warp IR ([`wir`](crate::wir)) that the code is generated from.
-    Wir,
-    /// The result of each decision of the compiler, by PTX line.
-    Remarks,
-    /// LLVM's intermediate language.
-    Llvm,
-    /// Assembly of the machine.
-    Asm,
-}
-
 /// The context that native code passes back to the host when it calls.
 enum User<'a, 'b> {
     /// Of a single warp.
@@ -100,22 +85,6 @@ impl User<'_, '_> {
             User::Warp(_, frame) | User::Cta(_, frame) => *frame,
         }
     }
-}
-
-/// Compiles a kernel for one CTA shape.
-///
-/// # Errors
-/// The reason why it cannot be compiled; the interpreter can still run it.
-pub(crate) fn make(session: &Session, kernel: &Kernel, ntid: [u32; 3], teams: Teams) -> Result<Made, Error> {
-    let _working = Working::begin()?;
-    let Translated { module, emitted, team, .. } = translate(session, kernel, ntid, teams)?;
-    let Emitted { windows, fallbacks, externals, cta, handed, postpones, .. } = emitted;
-    let Object { bytes: object, stack } = session.object(&module)?;
-    if stack > MAX_STACK_BYTES {
-        let name = &kernel.function().name;
-        return Err(Error::new(format!("the code of `{name}` takes {} MiB of stack", stack >> 20)));
-    }
-    Ok(Made { object, stack, externals, windows, fallbacks, cta, handed, team, postpones })
 }
 
 /// The addresses of the symbols that the code refers to.
@@ -191,162 +160,6 @@ pub(crate) fn place(
         tids: tids(ntid),
         _code: code,
     }))
-}
-
-/// The code of a kernel as text, at the given stage.
-///
-/// # Errors
-/// The reason why it cannot be compiled.
-pub fn listing(
-    session: &Session,
-    kernel: &Kernel,
-    ntid: [u32; 3],
-    teams: Teams,
-    what: Listing,
-) -> Result<String, Error> {
-    kernel.check_block(ntid).map_err(|error| Error::new(error.to_string()))?;
-    let Translated { module, funcs, remarks, .. } = translate(session, kernel, ntid, teams)?;
-    match what {
-        Listing::Remarks => Ok(remarks.text(kernel.module().program(), kernel.function())),
-        Listing::Wir => Ok(funcs.iter().map(|(shape, func)| wir_listing(kernel, *shape, func)).collect()),
-        Listing::Llvm => {
-            module.verify().map_err(|error| Error::new(format!("ptxvm bug: {error}")))?;
-            Ok(module.emit_ir())
-        }
-        Listing::Asm => session.emit_asm(&module),
-    }
-}
-
-/// A WIR function as text, below a line that names the launch it is for.
-fn wir_listing(kernel: &Kernel, shape: LaunchShape, func: &Func) -> String {
-    let LaunchShape { ntid: [x, y, z], chunk, team } = shape;
-    let program: &ptx::ir::Program = kernel.module().program();
-    let ptx = (program, kernel.function());
-    let name = &kernel.function().name;
-    format!("; {name}: ntid={x}x{y}x{z} chunk={chunk} warps={team}\n{}", wir::print::print(func, Some(ptx)))
-}
-
-/// A compilation before its object file is generated.
-struct Translated {
-    module: crate::llvm::Module,
-    emitted: Emitted,
-    team: CoarseCode,
-    /// The WIR functions: that of a coarse warp, if there is one, then that of a single warp, if there is
-    /// one.
-    funcs: Vec<(LaunchShape, Func)>,
-    /// The remarks about coarsening and about the function that CTAs run.
-    remarks: Remarks,
-}
-
-fn translate(session: &Session, kernel: &Kernel, ntid: [u32; 3], teams: Teams) -> Result<Translated, Error> {
-    let function = kernel.function();
-    let shape = LaunchShape { ntid, chunk: session.target().level().lanes(), team: 1 };
-    let Some(mut func) = pipeline::wir(function, shape, &effects::NativeEffects) else {
-        return Err(Error::new(format!("`{}` is too large to be compiled", function.name)));
-    };
-    let layout = kernel.module().layout(kernel.id());
-    let program = kernel.module().program();
-    // Native code of a coarse warp counts instructions for all of its warps together, not for each.
-    let clocks = reads_clocks(program, kernel.id());
-    let teams = if clocks { Teams::Never } else { teams };
-    let plan = |func: &mut Func, shape: LaunchShape| {
-        let (target, passes) = (session.target(), pipeline::Passes::PLANS);
-        pipeline::plan_memory(func, (program, function), &layout, shape, target, passes)
-    };
-    let analyses = plan(&mut func, shape);
-    let job = Input {
-        function,
-        layout: &layout,
-        program,
-        func: &func,
-        shape,
-        flush: false,
-        target: session.target(),
-        windows: 0,
-        clocks,
-        by_warp: false,
-    };
-    let mut module = session.module(&function.name);
-    let sizes = coarsen::sizes(teams, function, program, &func, shape, session.target().level());
-    let (mut size, mut together, mut stays) = (sizes.first, None, false);
-    let mut funcs = Vec::new();
-    let mut remarks = Remarks::default();
-    if size == 1 {
-        remarks.missed("coarsen", None, sizes.why);
-    }
-    while size > 1 && together.is_none() {
-        let shape = LaunchShape { team: size, ..shape };
-        let func = pipeline::wir(function, shape, &effects::NativeEffects);
-        let Some(mut func) = func.filter(|func| coarsen::meets(func, function)) else {
-            remarks.missed("coarsen", None, format!("{size} warps: not all of them wait at every barrier"));
-            break;
-        };
-        let by_warp = coarsen::is_by_warp(teams, function);
-        if !by_warp && !coarsen::is_small(teams, &func, function, shape) {
-            remarks.missed("coarsen", None, format!("{size} warps: the code would be too large"));
-            size = sizes.smaller(size);
-            continue;
-        }
-        let analyses = plan(&mut func, shape);
-        if by_warp && !coarsen::pays((job.func, job.shape), (&func, shape), function) {
-            remarks.missed("coarsen", None, format!("{size} warps: the code would take as long for each"));
-            break;
-        }
-        let emitted = codegen::emit(&module, "team", Input { func: &func, shape, by_warp, ..job }, analyses);
-        if emitted.unfit {
-            let why = match by_warp {
-                true => "a block cannot be executed warp by warp",
-                false => "an operation has no code for several warps",
-            };
-            remarks.missed("coarsen", None, format!("{size} warps: {why}"));
-            module = session.module(&function.name);
-            if size == sizes.within {
-                break;
-            }
-            size = sizes.smaller(size);
-            continue;
-        }
-        if sizes.apart && size <= sizes.within && emitted.runs == 0 {
-            remarks.missed("coarsen", None, format!("{size} warps: no section is executed chunk by chunk"));
-            module = session.module(&function.name);
-            break;
-        }
-        // Single warps execute the CTAs that code for whole CTAs declines.
-        stays = !by_warp && coarsen::stays(&func, function);
-        let why = if size == sizes.first { sizes.why } else { "the largest number that can" };
-        remarks.applied("coarsen", None, format!("{size} warps as one: {why}"));
-        together = Some(emitted);
-        funcs.push((shape, func));
-    }
-    let windows = together.as_ref().map_or(0, |team| team.windows);
-    let mut alone = false;
-    let mut emitted = match &together {
-        // Single warps would run only after a rare side exit of the coarse warp, and take long to compile.
-        Some(team) if stays && teams == Teams::Auto && !coarsen::is_quick(&func, function, shape) => {
-            Emitted { windows, externals: team.externals.clone(), ..Emitted::default() }
-        }
-        _ => {
-            alone = true;
-            codegen::emit(&module, "kernel", Input { windows, ..job }, analyses)
-        }
-    };
-    if alone {
-        funcs.push((shape, func));
-    }
-    let mut team = CoarseCode::default();
-    // Single warps run only what coarse warps leave, so the remarks are those of the coarse warp.
-    let main = together.as_mut().unwrap_or(&mut emitted);
-    remarks.append(std::mem::take(&mut main.remarks));
-    if let Some(Emitted { windows, cta, leaves, postpones, .. }) = together {
-        team = CoarseCode { warps: size, cta, leaves };
-        // Both functions refer to symbols of the host through the same module.
-        emitted.windows = emitted.windows.max(windows);
-        emitted.postpones |= postpones;
-    }
-    if is_ending() {
-        return Err(Error::new("the process is ending"));
-    }
-    Ok(Translated { module, emitted, team, funcs, remarks })
 }
 
 /// Thread indices of each coarse warp of a CTA: x of all lanes, then y, then z.
