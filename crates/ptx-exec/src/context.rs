@@ -85,6 +85,12 @@ impl LaunchContext<'_> {
         }
     }
 
+    /// With native code for single warps, if the code is supplied and there is some.
+    pub(crate) fn for_single_warps(&self) -> Self {
+        let supplied = self.supply.and_then(|supply| supply.for_single_warps());
+        Self { native: supplied.filter(|native| native.stack() == 0).or(self.native), ..*self }
+    }
+
     pub(crate) fn function(&self, index: u32) -> Option<&Function> {
         self.code.functions.get(index as usize)?.as_ref()
     }

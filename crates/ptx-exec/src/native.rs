@@ -65,9 +65,13 @@ pub trait Native: Send + Sync {
 
 /// Supplies the native code of a launch, which can become available while the launch runs.
 pub trait Supply: Send + Sync {
-    /// The code, once it is available; afterwards always the same code. The machine asks repeatedly, and an
+    /// The code, once it is available. Afterwards it is always the same code, or once replaced by code that
+    /// executes coarse warps in the same way and single warps, too. The machine asks repeatedly, and an
     /// implementation can use the number of calls to decide when compilation is worthwhile.
     fn native(&self) -> Option<&dyn Native>;
+    /// As [`Supply::native`], for a CTA whose warps run alone. It may wait until there is code for single
+    /// warps.
+    fn for_single_warps(&self) -> Option<&dyn Native>;
     /// Reports how many instructions, counted per lane, were executed without native code.
     fn spend(&self, lane_steps: u64);
 }

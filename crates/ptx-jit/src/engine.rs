@@ -27,14 +27,16 @@ use std::sync::atomic::{AtomicU32, Ordering};
 mod compile;
 mod flush_reductions;
 
-pub(crate) use compile::make;
 pub use compile::{Listing, listing};
+pub(crate) use compile::{Part, make};
 use flush_reductions::settle;
 
 /// A kernel compiled for one shape of CTA.
 pub struct Compiled {
     /// Whether a CTA may wait for other CTAs.
     may_wait: bool,
+    /// The code that was made first, if this is the rest of it: it executes coarse warps.
+    first: Option<Arc<Compiled>>,
     /// The entry for single warps, if there is one.
     entry: Option<Entry>,
     /// The entry for coarse warps, if there is one.
@@ -106,7 +108,8 @@ pub(crate) fn resolve(made: &Made, kernel: &Kernel) -> Result<Vec<(String, usize
     resolved.collect()
 }
 
-/// Places code that was compiled for this kernel in memory.
+/// Places code that was compiled for this kernel in memory. `first`: if it is the rest of the code, the code
+/// that was made first.
 ///
 /// # Errors
 /// The host has no memory for it.
@@ -115,6 +118,7 @@ pub(crate) fn place(
     symbols: &[(String, usize)],
     kernel: &Kernel,
     ntid: [u32; 3],
+    first: Option<Arc<Compiled>>,
 ) -> Result<Arc<Compiled>, Error> {
     let code = Code::place(&made.object, symbols)?;
     let alone = !made.handed.entries.is_empty();
@@ -142,6 +146,7 @@ pub(crate) fn place(
     let longest = function.blocks.iter().map(|block| block.insts.len() as u64 + 1).sum();
     Ok(Arc::new(Compiled {
         may_wait: watches.contains(&true) || calls,
+        first,
         entry,
         team,
         team_tids: team_tids(ntid, made.team.warps),
@@ -187,11 +192,26 @@ impl Compiled {
     pub fn fallbacks(&self) -> &BTreeMap<String, u32> {
         &self.made.fallbacks
     }
+
+    /// Whether it has no code of single warps yet, which [`Compiler::compile_rest`](crate::Compiler) makes.
+    pub fn is_partial(&self) -> bool {
+        self.made.partial
+    }
+
+    /// The number of cached bounds that it uses.
+    pub(crate) fn windows(&self) -> u32 {
+        self.made.windows
+    }
+
+    /// Whether it is the rest of that code.
+    pub(crate) fn is_rest_of(&self, first: &Arc<Compiled>) -> bool {
+        self.first.as_ref().is_some_and(|of| Arc::ptr_eq(of, first))
+    }
 }
 
 impl Native for Compiled {
     fn stack(&self) -> usize {
-        self.made.stack as usize
+        (self.made.stack as usize).max(self.first.as_ref().map_or(0, |first| first.stack()))
     }
 
     fn may_wait(&self) -> bool {
@@ -266,6 +286,9 @@ impl Native for Compiled {
     }
 
     fn coarse(&self) -> Option<&CoarseCode> {
+        if let Some(first) = &self.first {
+            return first.coarse();
+        }
         self.team?;
         if self.declined.load(Ordering::Relaxed) >= COARSE_WARP_MAX_DECLINED_CTAS {
             // Single warps execute the CTAs that the thread has taken; then coarse warps are tried again.
@@ -277,6 +300,9 @@ impl Native for Compiled {
     }
 
     fn run_coarse(&self, call: &mut CtaCall<'_>) -> CtaStop {
+        if let Some(first) = &self.first {
+            return first.run_coarse(call);
+        }
         let Some(entry) = self.team else { return CtaStop::BarrierMismatch };
         let frees = call.view().memory().frees();
         self.ready(call.cache, frees);

@@ -34,6 +34,8 @@ pub(crate) struct Made {
     pub(crate) team: CoarseCode,
     /// Whether it combines reductions in the reduction buffer.
     pub(crate) postpones: bool,
+    /// Whether code of single warps was left out, which a compilation of its own makes.
+    pub(crate) partial: bool,
 }
 
 impl Made {
@@ -53,7 +55,8 @@ impl Made {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let bytes = Vec::with_capacity(self.object.len() + 1024);
         let mut to = Writer { bytes, patterns: HashMap::new() };
-        let Made { object, stack, externals, windows, fallbacks, cta, handed, team, postpones } = self;
+        let Made { object, stack, externals, windows, fallbacks, cta, handed, team, postpones, partial } =
+            self;
         to.bytes(object);
         to.number(*stack);
         to.count(externals.len());
@@ -75,6 +78,7 @@ impl Made {
         to.count(team.leaves.len());
         team.leaves.iter().for_each(|leave| to.leave(leave));
         to.number(u32::from(*postpones));
+        to.number(u32::from(*partial));
         to.bytes
     }
 
@@ -94,11 +98,8 @@ impl Made {
                 exits: from.list(Reader::leaving)?,
             },
             team: CoarseCode { warps: from.number()?, cta: from.cta()?, leaves: from.list(Reader::leave)? },
-            postpones: match from.number()? {
-                0 => false,
-                1 => true,
-                _ => return None,
-            },
+            postpones: from.flag()?,
+            partial: from.flag()?,
         };
         from.rest.is_empty().then_some(made)
     }
@@ -224,6 +225,14 @@ impl<'a> Reader<'a> {
         let (number, rest) = self.rest.split_first_chunk()?;
         self.rest = rest;
         Some(u32::from_le_bytes(*number))
+    }
+
+    fn flag(&mut self) -> Option<bool> {
+        match self.number()? {
+            0 => Some(false),
+            1 => Some(true),
+            _ => None,
+        }
     }
 
     fn bytes(&mut self) -> Option<&'a [u8]> {
@@ -379,6 +388,7 @@ mod tests {
                 }],
             },
             postpones: true,
+            partial: true,
         }
     }
 

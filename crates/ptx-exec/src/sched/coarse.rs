@@ -81,6 +81,8 @@ impl Cta {
                     return self.split_coarse_warp((native, coarse, fuel), context, limits, cache, left);
                 }
                 NativeCtaStop::Declined => {
+                    let context = &context.for_single_warps();
+                    let native = context.native.unwrap_or(native);
                     return self.run_native(native, context, limits, cache, BatchOf::One);
                 }
                 NativeCtaStop::BarrierMismatch | NativeCtaStop::Warp(_) => {

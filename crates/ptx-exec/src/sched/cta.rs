@@ -276,7 +276,11 @@ impl Cta {
                     let context = &context.supplied();
                     let stop = match native.coarse() {
                         Some(coarse) => self.run_coarse((native, coarse), context, limits, cache),
-                        None => self.run_native(native, context, limits, cache, BatchOf::All),
+                        None => {
+                            let context = &context.for_single_warps();
+                            let native = context.native.unwrap_or(native);
+                            self.run_native(native, context, limits, cache, BatchOf::All)
+                        }
                     };
                     if let Some(stop) = stop {
                         return stop;

@@ -38,10 +38,11 @@ impl NativeFrames {
         warps: &mut [WarpFrame],
         threads: u32,
     ) -> InitialSlots {
-        if self.slots.len() != warps.len() {
+        let lines = (warps.len() * code.bytes as usize).div_ceil(64);
+        // The code may have been replaced by code that saves more.
+        if self.slots.len() != warps.len() || self.kept.len() < lines {
             self.slots.resize(warps.len(), Slot::default());
-            let bytes = warps.len() * code.bytes as usize;
-            self.kept.resize(bytes.div_ceil(64), Line::default());
+            self.kept.resize(lines, Line::default());
             self.regs.reset(function.regs);
             for (slot, warp) in self.slots.iter_mut().zip(warps.iter_mut()) {
                 warp.view.set_local_top(u64::from(function.frame_bytes));

@@ -23,9 +23,18 @@ impl fmt::Display for Key {
     }
 }
 
+/// Which object of a kernel's code a key is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Object {
+    /// The first, which may be all of the code.
+    First,
+    /// The rest, if the first is not all of it.
+    Rest,
+}
+
 impl Key {
     /// The key of a kernel for one CTA shape on one processor.
-    pub(crate) fn new(kernel: &Kernel, ntid: [u32; 3], target: Target, teams: Teams) -> Key {
+    pub(crate) fn new(kernel: &Kernel, ntid: [u32; 3], target: Target, teams: Teams, object: Object) -> Key {
         let program = kernel.module().program();
         let mut hash = Sha256::new();
         let mut part = |bytes: &[u8]| {
@@ -52,6 +61,10 @@ impl Key {
             Teams::Of(size) => size.saturating_add(2),
         };
         part(&teams.to_le_bytes());
+        part(match object {
+            Object::First => b"first",
+            Object::Rest => b"rest",
+        });
         Key(hash.finalize().into())
     }
 }

@@ -4,6 +4,10 @@
 //! shape and processor, in this process and in others; it is placed separately for the addresses of each
 //! module.
 //!
+//! The code of some kernels consists of two objects: the first is for coarse warps, and executes nearly all
+//! CTAs; the rest is for single warps. A launch needs only the first to begin, so each is compiled and cached
+//! separately.
+//!
 //! Invariants: a key determines the code ([`Key`]). Placed code lives as long as a kernel that uses it. The
 //! objects that are kept beyond that, and the files on disk, are bounded. A failure of the disk never makes a
 //! call fail.
@@ -13,12 +17,12 @@ mod folder;
 mod key;
 
 use crate::coarsen::Teams;
-use crate::engine::{self, Compiled};
+use crate::engine::{self, Compiled, Part};
 use crate::llvm::{Error, Session, room};
 use crate::object::Made;
 use crate::target::Target;
 use disk::Disk;
-use key::Key;
+use key::{Key, Object};
 use ptx_exec::launch::Kernel;
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -110,13 +114,29 @@ impl Compiler {
         self.session.get_or_init(|| Session::new(self.target)).as_ref().map_err(Clone::clone)
     }
 
-    /// The code of a kernel for one CTA shape, if it has been compiled.
+    /// The code of a kernel for one CTA shape, if it has been compiled; all of it, if the rest has been, too.
     pub fn find(&self, kernel: &Kernel, ntid: [u32; 3]) -> Option<Found> {
         let start = Instant::now();
         if !self.target.runs_here() || kernel.check_block(ntid).is_err() {
             return None;
         }
-        let key = Key::new(kernel, ntid, self.target, self.teams);
+        let (mut code, source) = self.find_object(kernel, ntid, None)?;
+        if code.is_partial()
+            && let Some((rest, _)) = self.find_object(kernel, ntid, Some(&code))
+        {
+            code = rest;
+        }
+        Some(Found { code, source, took: start.elapsed() })
+    }
+
+    /// An object of the code that has been compiled: the rest, if the code that was made first is given.
+    fn find_object(
+        &self,
+        kernel: &Kernel,
+        ntid: [u32; 3],
+        first: Option<&Arc<Compiled>>,
+    ) -> Option<(Arc<Compiled>, Source)> {
+        let key = self.key(kernel, ntid, first);
         let kept = self.kept().take(key);
         let (made, placed, source) = match kept {
             Some((made, placed)) => (made, placed, Source::Memory),
@@ -126,23 +146,59 @@ impl Compiler {
             }
         };
         // Code that cannot be placed here is compiled again, which reports the reason.
-        let code = self.place((key, ntid), made, placed, kernel).ok()?;
-        Some(Found { code, source, took: start.elapsed() })
+        let code = self.place((key, ntid), made, placed, kernel, first).ok()?;
+        Some((code, source))
     }
 
-    /// Compiles a kernel for one CTA shape, on a thread that [`compiler_thread`] describes.
+    fn key(&self, kernel: &Kernel, ntid: [u32; 3], first: Option<&Arc<Compiled>>) -> Key {
+        let object = if first.is_some() { Object::Rest } else { Object::First };
+        Key::new(kernel, ntid, self.target, self.teams, object)
+    }
+
+    /// Compiles a kernel for one CTA shape, on a thread that [`compiler_thread`] describes. The code may be
+    /// [partial](Compiled::is_partial).
     ///
     /// # Errors
     /// The reason why it cannot be compiled; the interpreter can still run it.
     pub fn compile(&self, kernel: &Kernel, ntid: [u32; 3]) -> Result<Found, Error> {
+        self.compile_object(kernel, ntid, None)
+    }
+
+    /// Compiles the rest of a kernel whose code is partial, unless it has been compiled. The result is all of
+    /// the code.
+    ///
+    /// # Errors
+    /// As [`Compiler::compile`].
+    pub fn compile_rest(
+        &self,
+        kernel: &Kernel,
+        ntid: [u32; 3],
+        first: &Arc<Compiled>,
+    ) -> Result<Arc<Compiled>, Error> {
+        if let Some((code, _)) = self.find_object(kernel, ntid, Some(first)) {
+            return Ok(code);
+        }
+        Ok(self.compile_object(kernel, ntid, Some(first))?.code)
+    }
+
+    fn compile_object(
+        &self,
+        kernel: &Kernel,
+        ntid: [u32; 3],
+        first: Option<&Arc<Compiled>>,
+    ) -> Result<Found, Error> {
         let start = Instant::now();
         if let Some(missing) = self.target.missing_here() {
             return Err(Error::new(format!("this machine has no {missing} instructions")));
         }
         kernel.check_block(ntid).map_err(|error| Error::new(error.to_string()))?;
-        let made = Arc::new(self.make(kernel, ntid)?);
-        let key = Key::new(kernel, ntid, self.target, self.teams);
-        let code = self.place((key, ntid), Arc::clone(&made), None, kernel)?;
+        let part = match first {
+            None => Part::First,
+            Some(first) => Part::Rest { windows: first.windows() },
+        };
+        let made = Arc::new(self.make(kernel, ntid, part)?);
+        let key = self.key(kernel, ntid, first);
+        let code = self.place((key, ntid), Arc::clone(&made), None, kernel, first)?;
         let took = start.elapsed();
         if let Some(disk) = &self.disk {
             disk.write(key, &made.encode());
@@ -150,13 +206,13 @@ impl Compiler {
         Ok(Found { code, source: Source::Compiled, took })
     }
 
-    fn make(&self, kernel: &Kernel, ntid: [u32; 3]) -> Result<Made, Error> {
+    fn make(&self, kernel: &Kernel, ntid: [u32; 3], part: Part) -> Result<Made, Error> {
         if self.session.get().is_none() {
             room::to_load()?;
         }
         let session = self.session()?;
         room::to_compile(kernel.function().blocks.iter().map(|block| block.insts.len() + 1).sum())?;
-        engine::make(session, kernel, ntid, self.teams)
+        engine::make(session, kernel, ntid, self.teams, part)
     }
 
     /// Places code in memory, unless it is placed for the same addresses already.
@@ -166,15 +222,17 @@ impl Compiler {
         made: Arc<Made>,
         placed: Option<Place>,
         kernel: &Kernel,
+        first: Option<&Arc<Compiled>>,
     ) -> Result<Arc<Compiled>, Error> {
         let symbols = engine::resolve(&made, kernel)?;
         if let Some((for_these, code)) = placed
             && for_these == symbols
             && let Some(code) = code.upgrade()
+            && first.is_none_or(|first| code.is_rest_of(first))
         {
             return Ok(code);
         }
-        let code = engine::place(Arc::clone(&made), &symbols, kernel, ntid)?;
+        let code = engine::place(Arc::clone(&made), &symbols, kernel, ntid, first.map(Arc::clone))?;
         self.kept().put(key, made, symbols, &code);
         Ok(code)
     }

@@ -31,20 +31,41 @@ pub enum Listing {
     Asm,
 }
 
-/// Compiles a kernel for one CTA shape.
+/// Which code of a kernel a compilation makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// All of it.
+    All,
+    /// The code that most CTAs need. If code for whole CTAs executes all CTAs but those that it declines, it
+    /// is that code alone.
+    First,
+    /// The code of single warps, which [`Part::First`] has left out.
+    Rest {
+        /// The number of cached bounds that the first part needs; both parts use one array of them.
+        windows: u32,
+    },
+}
+
+/// Compiles a part of a kernel for one CTA shape.
 ///
 /// # Errors
 /// The reason why it cannot be compiled; the interpreter can still run it.
-pub(crate) fn make(session: &Session, kernel: &Kernel, ntid: [u32; 3], teams: Teams) -> Result<Made, Error> {
+pub(crate) fn make(
+    session: &Session,
+    kernel: &Kernel,
+    ntid: [u32; 3],
+    teams: Teams,
+    part: Part,
+) -> Result<Made, Error> {
     let _working = Working::begin()?;
-    let Translated { module, emitted, team, .. } = translate(session, kernel, ntid, teams)?;
+    let Translated { module, emitted, team, partial, .. } = translate(session, kernel, ntid, teams, part)?;
     let Emitted { windows, fallbacks, externals, cta, handed, postpones, .. } = emitted;
     let Object { bytes: object, stack } = session.object(&module)?;
     if stack > MAX_STACK_BYTES {
         let name = &kernel.function().name;
         return Err(Error::new(format!("the code of `{name}` takes {} MiB of stack", stack >> 20)));
     }
-    Ok(Made { object, stack, externals, windows, fallbacks, cta, handed, team, postpones })
+    Ok(Made { object, stack, externals, windows, fallbacks, cta, handed, team, postpones, partial })
 }
 
 /// The code of a kernel as text, at the given stage.
@@ -59,7 +80,7 @@ pub fn listing(
     what: Listing,
 ) -> Result<String, Error> {
     kernel.check_block(ntid).map_err(|error| Error::new(error.to_string()))?;
-    let Translated { module, funcs, remarks, .. } = translate(session, kernel, ntid, teams)?;
+    let Translated { module, funcs, remarks, .. } = translate(session, kernel, ntid, teams, Part::All)?;
     match what {
         Listing::Remarks => Ok(remarks.text(kernel.module().program(), kernel.function())),
         Listing::Wir => Ok(funcs.iter().map(|(shape, func)| wir_listing(kernel, *shape, func)).collect()),
@@ -85,6 +106,8 @@ struct Translated {
     module: crate::llvm::Module,
     emitted: Emitted,
     team: CoarseCode,
+    /// Whether code of single warps was left out that [`Part::Rest`] makes.
+    partial: bool,
     /// The WIR functions: that of a coarse warp, if there is one, then that of a single warp, if there is
     /// one.
     funcs: Vec<(LaunchShape, Func)>,
@@ -92,7 +115,13 @@ struct Translated {
     remarks: Remarks,
 }
 
-fn translate(session: &Session, kernel: &Kernel, ntid: [u32; 3], teams: Teams) -> Result<Translated, Error> {
+fn translate(
+    session: &Session,
+    kernel: &Kernel,
+    ntid: [u32; 3],
+    teams: Teams,
+    part: Part,
+) -> Result<Translated, Error> {
     let function = kernel.function();
     let shape = LaunchShape { ntid, chunk: session.target().level().lanes(), team: 1 };
     let Some(mut func) = pipeline::wir(function, shape, &effects::NativeEffects) else {
@@ -121,7 +150,11 @@ fn translate(session: &Session, kernel: &Kernel, ntid: [u32; 3], teams: Teams) -
         by_warp: false,
     };
     let mut module = session.module(&function.name);
-    let sizes = coarsen::sizes(teams, function, program, &func, shape, session.target().level());
+    let mut sizes = coarsen::sizes(teams, function, program, &func, shape, session.target().level());
+    let mut windows = 0;
+    if let Part::Rest { windows: of_first } = part {
+        (sizes.first, windows) = (1, of_first);
+    }
     let (mut size, mut together, mut stays) = (sizes.first, None, false);
     let mut funcs = Vec::new();
     let mut remarks = Remarks::default();
@@ -172,11 +205,15 @@ fn translate(session: &Session, kernel: &Kernel, ntid: [u32; 3], teams: Teams) -
         together = Some(emitted);
         funcs.push((shape, func));
     }
-    let windows = together.as_ref().map_or(0, |team| team.windows);
+    if let Some(team) = &together {
+        windows = team.windows;
+    }
+    // Single warps would run only after a rare side exit of the coarse warp, and take long to compile.
+    let needless = stays && teams == Teams::Auto && !coarsen::is_quick(&func, function, shape);
+    let partial = part == Part::First && together.is_some() && coarsen::is_by_warp(teams, function);
     let mut alone = false;
     let mut emitted = match &together {
-        // Single warps would run only after a rare side exit of the coarse warp, and take long to compile.
-        Some(team) if stays && teams == Teams::Auto && !coarsen::is_quick(&func, function, shape) => {
+        Some(team) if needless || partial => {
             Emitted { windows, externals: team.externals.clone(), ..Emitted::default() }
         }
         _ => {
@@ -200,5 +237,5 @@ fn translate(session: &Session, kernel: &Kernel, ntid: [u32; 3], teams: Teams) -
     if is_ending() {
         return Err(Error::new("the process is ending"));
     }
-    Ok(Translated { module, emitted, team, funcs, remarks })
+    Ok(Translated { module, emitted, team, partial, funcs, remarks })
 }

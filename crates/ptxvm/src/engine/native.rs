@@ -11,6 +11,10 @@
 //! With one OS thread equal seeds give equal runs, even of racy kernels: decisions then depend on executed
 //! instructions instead of time, and the launch compiles the code itself.
 //!
+//! The code of some kernels is made in two parts ([`Compiled::is_partial`]). A launch begins with the first
+//! part, while the rest is compiled. CTAs that need the rest meanwhile run in the interpreter; with the engine
+//! `jit` they wait for it. A launch with one OS thread begins with all of the code, for equal runs.
+//!
 //! Code is always compiled on a separate thread, because LLVM cannot be interrupted. A launch that waits for
 //! code stops waiting at its time limit, when it is cancelled, and when the process ends. Code whose
 //! compilation continues is available to later launches.
@@ -29,7 +33,7 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::num::NonZero;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak, mpsc};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak, mpsc};
 use std::time::{Duration, Instant};
 
 /// The most CTA shapes per kernel for which code is kept. Chosen: programs use a few.
@@ -39,7 +43,6 @@ const SHAPES: usize = 16;
 const NS_A_STEP: u64 = 4;
 /// Estimated compile time: a constant, and a part per instruction. Measured: 8 ms for the first kernel of a
 /// process, including loading LLVM, and 20 to 60 microseconds per instruction.
-/// loading is a part, and 20 to 60 microseconds an instruction.
 const TO_BEGIN: Duration = Duration::from_millis(8);
 const FOR_EACH: Duration = Duration::from_micros(40);
 /// The cost above which the cache on disk is queried, which takes some tenths of a millisecond.
@@ -83,6 +86,7 @@ pub(crate) struct Natives {
 struct Slot {
     shape: [u32; 3],
     made: OnceLock<Made>,
+    rest: Rest,
     /// Whether the caches were queried.
     looked: AtomicBool,
     /// Whether it is being compiled.
@@ -93,6 +97,40 @@ struct Slot {
     spent: AtomicU64,
     /// Lane instructions of launches without it.
     steps: AtomicU64,
+}
+
+/// All of the code of a kernel whose code was partial at first, or the state before there is any.
+#[derive(Default)]
+struct Rest {
+    /// `None`: it cannot be compiled, so single warps remain in the interpreter.
+    code: OnceLock<Option<Arc<Compiled>>>,
+    /// Whether it is being compiled.
+    begun: AtomicBool,
+    /// For launches that wait for the code.
+    waiting: Mutex<()>,
+    ready: Condvar,
+}
+
+impl Rest {
+    fn set(&self, code: Option<Arc<Compiled>>) {
+        drop(self.code.set(code));
+        // A launch that found no code holds the lock until it waits.
+        drop(self.lock());
+        self.ready.notify_all();
+    }
+
+    /// Waits until there is a result, or the launch must stop.
+    fn wait(&self, until: &Until) {
+        let mut guard = self.lock();
+        while self.code.get().is_none() {
+            let Some(time) = until.wait() else { return };
+            guard = self.ready.wait_timeout(guard, time).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, ()> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// The result of a compilation.
@@ -174,6 +212,7 @@ impl Natives {
                 Arc::new(Slot {
                     shape,
                     made: OnceLock::new(),
+                    rest: Rest::default(),
                     looked: AtomicBool::new(false),
                     begun: AtomicBool::new(false),
                     maker: Mutex::default(),
@@ -214,11 +253,28 @@ fn called_by(kernel: &Kernel) -> Vec<String> {
 }
 
 impl Slot {
-    fn code(&self) -> Option<&Arc<Compiled>> {
+    /// The code that was made first; it may be all of it.
+    fn first(&self) -> Option<&Arc<Compiled>> {
         match self.made.get()? {
             Made::Code { code, .. } => Some(code),
             Made::Not(_) => None,
         }
+    }
+
+    /// All code that there is.
+    fn code(&self) -> Option<&Arc<Compiled>> {
+        let all = self.rest.code.get().and_then(Option::as_ref);
+        all.or_else(|| self.first())
+    }
+
+    /// Whether there is code, of which a part has yet to be compiled.
+    fn is_partial(&self) -> bool {
+        self.first().is_some_and(|first| first.is_partial()) && self.rest.code.get().is_none()
+    }
+
+    fn make_rest(&self, compiler: &Compiler, kernel: &Kernel) {
+        let Some(first) = self.first() else { return };
+        self.rest.set(compiler.compile_rest(kernel, self.shape, first).ok());
     }
 
     fn set(&self, kernel: &Kernel, found: Found, compiled: Source) {
@@ -261,11 +317,12 @@ impl Slot {
     fn tell(&self, compiler: &Compiler, ran: &mut Ran) {
         ran.refused_folder = compiler.refused_folder();
         match self.made.get() {
-            Some(Made::Code { code, source, took, calls, told }) => {
+            Some(Made::Code { source, took, calls, told, .. }) => {
                 let first = !told.swap(true, Ordering::Relaxed);
                 ran.source = Some(if first { *source } else { Source::Kernel });
                 ran.compiled = if first { *took } else { Duration::ZERO };
-                ran.fallbacks = code.fallbacks().iter().map(|(n, c)| (n.clone(), *c)).collect();
+                let fallbacks = self.code().into_iter().flat_map(|code| code.fallbacks());
+                ran.fallbacks = fallbacks.map(|(n, c)| (n.clone(), *c)).collect();
                 ran.interpreted_functions.clone_from(calls);
             }
             Some(Made::Not(why)) => {
@@ -307,7 +364,7 @@ impl Until {
     }
 }
 
-/// A launch that began without native code.
+/// A launch that began without native code, or with a part of it.
 struct Waiting {
     /// Its stop conditions.
     until: Until,
@@ -319,6 +376,8 @@ struct Waiting {
     cost: Duration,
     /// Whether a single OS thread runs it.
     alone: bool,
+    /// Whether CTAs that need code for single warps wait for it.
+    for_rest: bool,
 }
 
 impl Waiting {
@@ -326,15 +385,18 @@ impl Waiting {
     fn consider(&self) {
         let spent = Duration::from_nanos(self.slot.spent.load(Ordering::Relaxed)) + self.start.elapsed();
         if spent > self.cost / 2 && !self.slot.begun.swap(true, Ordering::Relaxed) {
-            self.shared.begin(Task { kernel: Arc::clone(&self.kernel), slot: Arc::clone(&self.slot) });
+            let task = Task { kernel: Arc::clone(&self.kernel), slot: Arc::clone(&self.slot) };
+            let _has_thread = self.shared.begin(task);
         }
     }
 }
 
 impl Supply for Waiting {
     fn native(&self) -> Option<&dyn Native> {
-        if let Some(code) = self.slot.code() {
-            return Some(&**code);
+        if let Some(first) = self.slot.first() {
+            // Threads of a running launch have the stack that they have.
+            let code = self.slot.code().filter(|code| code.stack() <= first.stack());
+            return Some(&**code.unwrap_or(first));
         }
         if self.slot.begun.load(Ordering::Relaxed) {
             return None;
@@ -347,7 +409,18 @@ impl Supply for Waiting {
             return None;
         }
         self.shared.make(&self.kernel, &self.slot, &self.until, None);
+        if self.slot.is_partial() {
+            self.shared.begin_rest(&self.kernel, &self.slot);
+            self.slot.rest.wait(&self.until);
+        }
         self.slot.code().map(|code| &**code as &dyn Native)
+    }
+
+    fn for_single_warps(&self) -> Option<&dyn Native> {
+        if self.for_rest && self.slot.is_partial() {
+            self.slot.rest.wait(&self.until);
+        }
+        self.native()
     }
 
     fn spend(&self, lane_steps: u64) {
@@ -402,18 +475,29 @@ impl Shared {
         }
     }
 
-    /// Queues a compilation for a thread.
-    fn begin(self: &Arc<Self>, task: Task) {
+    /// Queues the compilation of the rest of the code, unless it has begun.
+    fn begin_rest(self: &Arc<Self>, kernel: &Arc<Kernel>, slot: &Arc<Slot>) {
+        if slot.is_partial() && !slot.rest.begun.swap(true, Ordering::Relaxed) {
+            let has_thread = self.begin(Task { kernel: Arc::clone(kernel), slot: Arc::clone(slot) });
+            if !has_thread {
+                slot.rest.set(None);
+            }
+        }
+    }
+
+    /// Queues a compilation for a thread. Returns whether there is a thread; without one there is no code
+    /// until a launch waits for it.
+    fn begin(self: &Arc<Self>, task: Task) -> bool {
         let mut queue = self.queue();
         queue.tasks.push_back(task);
         if !queue.running {
             let shared = Arc::clone(self);
-            // Without a thread there is no code until a launch waits for it.
             queue.running = compiler_thread().spawn(move || shared.work()).is_ok();
         }
+        queue.running
     }
 
-    fn work(&self) {
+    fn work(self: &Arc<Self>) {
         loop {
             let task = {
                 let mut queue = self.queue();
@@ -423,13 +507,19 @@ impl Shared {
             };
             let Some(Task { kernel, slot }) = task else { return };
             // The code is not needed if only this task refers to it.
-            if Arc::strong_count(&slot) > 1 {
+            if Arc::strong_count(&slot) == 1 {
+                continue;
+            }
+            if slot.made.get().is_none() {
                 slot.make(&self.compiler, &kernel, Source::Background);
+                self.begin_rest(&kernel, &slot);
+            } else if slot.is_partial() {
+                slot.make_rest(&self.compiler, &kernel);
             }
         }
     }
 
-    fn queue(&self) -> std::sync::MutexGuard<'_, Queue> {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -496,11 +586,18 @@ impl Jit {
                 slot.look(compiler, kernel);
             }
         }
+        self.shared.begin_rest(kernel, &slot);
+        // Code that needs much stack is used only by launches that begin with it.
+        if slot.is_partial() && (alone || slot.code().is_some_and(|code| code.stack() > 0)) {
+            slot.rest.wait(&until);
+        }
         if let Some(code) = slot.code() {
             slot.tell(compiler, ran);
             ran.native = true;
-            let code: Arc<dyn Native> = Arc::<Compiled>::clone(code);
-            return Ok(kernel.launch_with(&until.rest(config), Some(&code)));
+            if !slot.is_partial() || code.stack() > 0 {
+                let code: Arc<dyn Native> = Arc::<Compiled>::clone(code);
+                return Ok(kernel.launch_with(&until.rest(config), Some(&code)));
+            }
         }
         if let Some(Made::Not(why)) = slot.made.get() {
             if launch.engine == Engine::Jit {
@@ -521,6 +618,7 @@ impl Jit {
             start,
             cost,
             alone,
+            for_rest: launch.engine == Engine::Jit,
         });
         let supply: Arc<dyn Supply> = Arc::<Waiting>::clone(&waiting);
         let done = kernel.launch_supplied(&until.rest(config), &supply);
@@ -529,11 +627,11 @@ impl Jit {
             Err(LaunchError::Trap(_, report)) => Some(&**report),
             Err(LaunchError::Invalid(_) | LaunchError::Memory(_)) => None,
         };
-        if report.is_some_and(|report| report.native_steps > 0) {
+        if !ran.native && report.is_some_and(|report| report.native_steps > 0) {
             ran.native = true;
             slot.tell(compiler, ran);
         }
-        if !alone {
+        if !alone && slot.made.get().is_none() {
             waiting.consider();
         }
         if matches!(slot.made.get(), Some(Made::Not(_))) {
