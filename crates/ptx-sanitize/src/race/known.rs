@@ -28,6 +28,11 @@ pub(crate) fn warp_of(thread: Thread) -> u8 {
     (thread / 32) as u8
 }
 
+/// The first thread of a warp, or the first of asynchronous copies.
+fn first_of(warp: u8) -> Thread {
+    Thread::from(warp) * 32
+}
+
 /// What is known of one CTA.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CtaKnown {
@@ -41,6 +46,55 @@ pub(crate) struct CtaKnown {
 
 fn time_at<K: Ord + Copy>(list: &[(K, Time)], key: K) -> Time {
     list.binary_search_by_key(&key, |entry| entry.0).map_or(0, |at| list[at].1)
+}
+
+/// Looks up ascending keys in an ascending list, in one pass over the list.
+struct Ascending<'a, K>(&'a [(K, Time)]);
+
+impl<K: Ord + Copy> Ascending<'_, K> {
+    /// The time of a key, which is not below the last one; 0 if it is absent.
+    fn time(&mut self, key: K) -> Time {
+        while let [(first, time), rest @ ..] = self.0 {
+            if *first >= key {
+                return if *first == key { *time } else { 0 };
+            }
+            self.0 = rest;
+        }
+        0
+    }
+}
+
+/// The later times of two ascending lists, as far as `keeps` says so.
+fn merge<K: Ord + Copy>(
+    mut a: &[(K, Time)],
+    mut b: &[(K, Time)],
+    mut keeps: impl FnMut(K, Time) -> bool,
+) -> Vec<(K, Time)> {
+    let mut merged = Vec::with_capacity(a.len().max(b.len()));
+    loop {
+        let (key, time) = match (a, b) {
+            ([], []) => return merged,
+            ([x, rest @ ..], [y, ..]) if x.0 < y.0 => {
+                a = rest;
+                *x
+            }
+            ([x, rest @ ..], []) => {
+                a = rest;
+                *x
+            }
+            ([x, rest_a @ ..], [y, rest_b @ ..]) if x.0 == y.0 => {
+                (a, b) = (rest_a, rest_b);
+                (x.0, x.1.max(y.1))
+            }
+            (_, [y, rest @ ..]) => {
+                b = rest;
+                *y
+            }
+        };
+        if keeps(key, time) {
+            merged.push((key, time));
+        }
+    }
 }
 
 fn raise<K: Ord + Copy>(list: &mut Vec<(K, Time)>, key: K, time: Time) {
@@ -93,9 +147,18 @@ impl CtaKnown {
 
     /// Whether the other says no more.
     fn has(&self, other: &Self) -> bool {
+        let (mut warps, mut of_threads) = (Ascending(&self.warps), Ascending(&self.warps));
+        let mut threads = Ascending(&self.threads);
         (0..2).all(|kind| self.whole[kind] >= other.whole[kind])
-            && other.warps.iter().all(|(warp, time)| self.warp_time(Thread::from(*warp) * 32) >= *time)
-            && other.threads.iter().all(|(thread, time)| self.time(*thread) >= *time)
+            && other
+                .warps
+                .iter()
+                .all(|(warp, time)| self.whole_of(first_of(*warp)) >= *time || warps.time(*warp) >= *time)
+            && other.threads.iter().all(|(thread, time)| {
+                self.whole_of(*thread) >= *time
+                    || of_threads.time(warp_of(*thread)) >= *time
+                    || threads.time(*thread) >= *time
+            })
     }
 
     /// What either knows.
@@ -106,17 +169,14 @@ impl CtaKnown {
         if b.has(a) {
             return Arc::clone(b);
         }
-        let mut both = CtaKnown::clone(a);
-        for (kind, time) in b.whole.iter().enumerate() {
-            both.raise_whole(kind == 1, *time);
-        }
-        for (warp, time) in &b.warps {
-            both.raise_warp(Thread::from(*warp) * 32, *time);
-        }
-        for (thread, time) in &b.threads {
-            both.raise_thread(*thread, *time);
-        }
-        Arc::new(both)
+        let whole = [0, 1].map(|kind| a.whole[kind].max(b.whole[kind]));
+        let of = |thread: Thread| whole[usize::from(thread >= ASYNC)];
+        let warps = merge(&a.warps, &b.warps, |warp, time| time > of(first_of(warp)));
+        let mut of_threads = Ascending(&warps);
+        let threads = merge(&a.threads, &b.threads, |thread, time| {
+            time > of(thread).max(of_threads.time(warp_of(thread)))
+        });
+        Arc::new(CtaKnown { whole, warps, threads })
     }
 }
 
@@ -325,6 +385,44 @@ mod tests {
         let mut joined = base.clone();
         joined.absorb(&more);
         assert!(joined.same(&more), "joining with a clock that has more gives that clock");
+    }
+
+    /// Joins agree with the later of two times for each thread, whatever the entries stand for.
+    #[test]
+    fn joins_take_the_later_time_of_each_thread() {
+        let mut state = 1_u32;
+        let mut random = |below: u32| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 8) % below
+        };
+        let mut make = || {
+            let mut known = CtaKnown::default();
+            for _ in 0..random(12) {
+                let (thread, time) = (random(160) as Thread, random(20));
+                let thread = if random(4) == 0 { thread + ASYNC } else { thread };
+                match random(8) {
+                    0 => known.raise_whole(thread >= ASYNC, time / 2),
+                    1 | 2 => known.raise_warp(thread, time),
+                    _ => known.raise_thread(thread, time),
+                }
+            }
+            Arc::new(known)
+        };
+        let threads = || (0..192).chain(ASYNC..ASYNC + 192);
+        let (mut contained, mut joined) = (0, 0);
+        for _ in 0..3000 {
+            let (a, b) = (make(), make());
+            let has = threads().all(|thread| a.time(thread) >= b.time(thread));
+            // No clock lists all threads of a warp, so entries of warps say more than those of threads.
+            assert_eq!(a.has(&b), has, "{a:?} {b:?}");
+            let both = CtaKnown::join(&a, &b);
+            for thread in threads() {
+                assert_eq!(both.time(thread), a.time(thread).max(b.time(thread)), "{thread}: {a:?} {b:?}");
+            }
+            contained += usize::from(has);
+            joined += usize::from(!has && !b.has(&a));
+        }
+        assert!(contained > 100 && joined > 1000, "{contained} {joined}");
     }
 
     #[test]
