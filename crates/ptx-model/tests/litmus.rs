@@ -108,3 +108,26 @@ fn each_rule_decides_some_verdict() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+/// Every outcome that a GPU has shown ([`seen.tsv`](../../../tests/litmus/seen.tsv)) is allowed.
+#[test]
+fn outcomes_of_a_gpu_are_allowed() {
+    let cases = cases();
+    let seen = std::fs::read_to_string(folder().join("seen.tsv")).expect("it can be read");
+    let (mut wrong, mut tests) = (Vec::new(), BTreeSet::new());
+    for line in seen.lines().filter(|line| !line.starts_with('#')) {
+        let [name, count, outcome] = line.split('\t').collect::<Vec<_>>()[..] else { panic!("`{line}`") };
+        let case = cases.iter().find(|case| case.name == name).unwrap_or_else(|| panic!("no test `{name}`"));
+        // The clause stands behind the last row.
+        let end = case.text.rfind(';').expect("a row") + 1;
+        let text = format!("{}\nexists ({outcome})\n", &case.text[..end]);
+        let test = ptx_model::parse(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let options = Options { model: case.model, ..Options::default() };
+        if !ptx_model::decide(&test, &options).expect("it is small").holds {
+            wrong.push(format!("{name}: {count} times {outcome}"));
+        }
+        tests.insert(name);
+    }
+    assert!(tests.len() > 140, "{} tests", tests.len());
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
