@@ -5,8 +5,9 @@
 //! itself uses. If neither exists, the crate still builds, and reports that LLVM is searched only at run
 //! time.
 //!
-//! It also tells the crate a hash of the sources that decide which code is made, for the keys of the cache. From a package of crates.io
-//! the sources of the other crates are not beside this one; their version, which all crates share, stands for them.
+//! It also tells the crate a hash of the sources that decide which code is made, for the keys of the cache.
+//! From a package of crates.io the sources of the other crates are not beside this one; their version, which
+//! all crates share, stands for them.
 
 use std::env;
 use std::fs;

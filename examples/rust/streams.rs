@@ -1,4 +1,5 @@
-//! Two streams: one doubles an array, the other waits for it and increases every element. The host waits for the second one.
+//! Two streams: one doubles an array, the other waits for it and increases every element. The host waits for
+//! the second one.
 
 use ptxvm::{Arg, Error, Launch, Vm};
 

@@ -1,6 +1,7 @@
 //! Devices, memory, modules and streams.
 //!
-//! Invariant: device memory exists as long as its [`Memory`]. Modules, kernels and memory keep the device alive.
+//! Invariant: device memory exists as long as its [`Memory`]. Modules, kernels and memory keep the device
+//! alive.
 
 use crate::errors::{diagnostics, raise, usage};
 use crate::launch::{Kernel, until};
@@ -31,8 +32,9 @@ pub(crate) fn options(py: Python<'_>, gpu_name: Option<&str>, strict: bool) -> P
 
 #[pymethods]
 impl Device {
-    /// `cpu`: `avx512`, `avx2`, `baseline` or `None`; `cache`: a folder for native code, empty for the user's, `None` for none; `tools`: sanitizers
-    /// that watch all launches, as `ptxvm sanitize --tool` lists them.
+    /// `cpu`: `avx512`, `avx2`, `baseline` or `None`; `cache`: a folder for native code, empty for the
+    /// user's, `None` for none; `tools`: sanitizers that watch all launches, as `ptxvm sanitize --tool` lists
+    /// them.
     #[new]
     #[pyo3(signature = (cpu, cache, address_bits, tools, max_findings))]
     fn new(
@@ -77,7 +79,8 @@ impl Device {
         Ok(Self { vm: Arc::new(vm.map_err(|error| raise(py, error, None))?) })
     }
 
-    /// Checks texts, each with its name, links them where there are several, and loads the result; gives the module, and the warnings.
+    /// Checks texts, each with its name, links them where there are several, and loads the result; gives the
+    /// module, and the warnings.
     fn load<'py>(
         &self,
         py: Python<'py>,
@@ -125,7 +128,8 @@ impl Device {
         found.iter().map(one).collect()
     }
 
-    /// Ends the program for the sanitizers: memory of the device's heap that was not freed is a leak from now on.
+    /// Ends the program for the sanitizers: memory of the device's heap that was not freed is a leak from now
+    /// on.
     fn find_leaks(&self, py: Python<'_>) {
         py.detach(|| self.vm.find_leaks());
     }

@@ -1,6 +1,7 @@
 //! Kernels, and launches, synchronous or in a stream.
 //!
-//! Invariant: while this thread waits, Python's signal handlers run. If a handler raises, the launch is stopped before the exception propagates.
+//! Invariant: while this thread waits, Python's signal handlers run. If a handler raises, the launch is
+//! stopped before the exception propagates.
 
 use crate::device::Stream;
 use crate::errors::{raise, report_fields, usage};
@@ -117,8 +118,8 @@ impl Kernel {
         py.detach(|| self.kernel.listing(block, what)).map_err(|error| raise(py, error, None))
     }
 
-    /// Launches it and waits; gives the fields of a report. `progress` is called with the CTAs that have finished and their number, after the first
-    /// second and then several times a second.
+    /// Launches it and waits; gives the fields of a report. `progress` is called with the CTAs that have
+    /// finished and their number, after the first second and then several times a second.
     fn launch<'py>(
         &self,
         py: Python<'py>,

@@ -1,10 +1,11 @@
 //! The extension module `ptxvm._native` of the Python package: the Rust API of `ptxvm` as Python objects.
 //!
-//! It passes bytes, addresses and numbers; the modules in `python/ptxvm` convert them to numpy arrays, types and messages. Nothing here
-//! depends on numpy.
+//! It passes bytes, addresses and numbers; the modules in `python/ptxvm` convert them to numpy arrays, types
+//! and messages. Nothing here depends on numpy.
 //!
-//! Invariant: Python's global interpreter lock is not held while a kernel runs, and a signal such as Ctrl-C stops the launch for which the
-//! main thread waits. Python objects that lend memory to kernels exist at least as long as the memory is lent.
+//! Invariant: Python's global interpreter lock is not held while a kernel runs, and a signal such as Ctrl-C
+//! stops the launch for which the main thread waits. Python objects that lend memory to kernels exist at
+//! least as long as the memory is lent.
 
 mod device;
 mod errors;

@@ -1,6 +1,7 @@
 //! Texels, textures, surfaces and samplers.
 //!
-//! Invariant: names are the manual's (PTX ISA, texture, sampler and surface variables); an unknown name is an error that lists the known ones.
+//! Invariant: names are the manual's (PTX ISA, texture, sampler and surface variables); an unknown name is an
+//! error that lists the known ones.
 
 use crate::errors::{raise, usage};
 use ptxvm::{

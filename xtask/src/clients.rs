@@ -50,7 +50,8 @@ struct Client {
 
 /// A client's own tests.
 enum Suite {
-    /// Modules of unittest that are installed with the package: all `test_*.py` below that folder of site-packages, named from that package.
+    /// Modules of unittest that are installed with the package: all `test_*.py` below that folder of
+    /// site-packages, named from that package.
     Unittest { folder: &'static str, package: &'static str, needs: &'static [&'static str] },
     /// Tests of a crate, compiled from its source with these features; only those with this in their path.
     /// They find NVRTC.

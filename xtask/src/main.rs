@@ -1,4 +1,5 @@
-//! Development tasks of the workspace: `cargo xtask ci | tidy | docs | coverage | testsuite | prove | bench | clients | agree | codegen | remarks | soak | dist | python`.
+//! Development tasks of the workspace: `cargo xtask ci | tidy | docs | coverage | testsuite | prove | bench |
+//! clients | agree | codegen | remarks | soak | dist | python`.
 //!
 //! Invariant: `ci` consists of the steps of the continuous integration, with the commands that a contributor
 //! uses.

@@ -12,9 +12,9 @@
 //! every error before the comparison. An `.f32` has 2^-24, so it adds 2^-24 of a unit in the last place.
 //! Division does not need it: its bound is an inequality of integers.
 //!
-//! Native code computes `rsqrt.approx.f32` on some processors from an estimate, whose bits differ between makers. The same algorithm
-//! is executed here for all significands and for estimates across the range that the makers promise; every result has the bits
-//! of the definition.
+//! Native code computes `rsqrt.approx.f32` on some processors from an estimate, whose bits differ between
+//! makers. The same algorithm is executed here for all significands and for estimates across the range that
+//! the makers promise; every result has the bits of the definition.
 //!
 //! With `--every N` each N-th operand is tested. The tests use a prime, so that all exponents, signs and
 //! special values occur.
@@ -217,13 +217,15 @@ fn exponent(a: f64) -> i32 {
     (scaled(a, scale).to_bits() >> 52) as i32 - 1023 - scale
 }
 
-/// |r a - 1|: a fused multiply-add rounds the difference once, after the exact product. Both are first scaled to about 1.
+/// |r a - 1|: a fused multiply-add rounds the difference once, after the exact product. Both are first scaled
+/// to about 1.
 fn reciprocal_error(a: f64, r: f64) -> f64 {
     let e = exponent(a.abs());
     scaled(r, e).mul_add(scaled(a, -e), -1.0).abs()
 }
 
-/// |r sqrt(a) - 1| = |r^2 a - 1| / 2, to first order: r^2 = p + q and p a = s + t exactly, and s - 1 is exact too.
+/// |r sqrt(a) - 1| = |r^2 a - 1| / 2, to first order: r^2 = p + q and p a = s + t exactly, and s - 1 is exact
+/// too.
 fn reciprocal_root_error(a: f64, r: f64) -> f64 {
     let half = exponent(a).div_euclid(2);
     let (a, r) = (scaled(a, -2 * half), scaled(r, half));
@@ -451,7 +453,8 @@ fn scrambled(mut x: u64) -> u64 {
     x ^ x >> 33
 }
 
-/// Operands for division: random bits, mantissas near the ends of a binade, products of small numbers, powers of two.
+/// Operands for division: random bits, mantissas near the ends of a binade, products of small numbers, powers
+/// of two.
 fn division_operands(number: u64) -> (f32, f32) {
     let draw = scrambled(number);
     let single = |bits: u64, kind: u64| {
@@ -510,7 +513,8 @@ fn meet_division(name: &str, divide: Division, number: u64, found: &mut Found) {
     found.worst[0].meet(error as f64 / (2 * unit) as f64, key);
 }
 
-/// `rsqrt.approx.f32` as native code computes it from an estimate: `refined_root` in `ptx-jit/src/isel/approx.rs`.
+/// `rsqrt.approx.f32` as native code computes it from an estimate: `refined_root` in
+/// `ptx-jit/src/isel/approx.rs`.
 fn refined_root(a: f32, estimate: f32) -> f32 {
     let (g, h) = (a * estimate, estimate * 0.5);
     let r = (-h).mul_add(g, 0.5);
@@ -521,13 +525,15 @@ fn refined_root(a: f32, estimate: f32) -> f32 {
 }
 
 const ESTIMATED: &str = "rsqrt.approx.f32 from an estimate";
-/// Estimates of each operand: the ends of the range of relative errors, 2^-14 on both sides, and between them.
+/// Estimates of each operand: the ends of the range of relative errors, 2^-14 on both sides, and between
+/// them.
 const ESTIMATES: i32 = 16;
 
 /// At least every so manyth significand is tested, whatever is asked for.
 const ESTIMATES_EVERY: u64 = 997;
 
-/// Compares the algorithm with the definition, for one significand of two binades: other exponents scale all steps by powers of two.
+/// Compares the algorithm with the definition, for one significand of two binades: other exponents scale all
+/// steps by powers of two.
 fn meet_estimates(number: u64, found: &mut Found) {
     let bits = ONE + number as u32;
     let a = f32::from_bits(bits);

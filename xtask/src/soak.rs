@@ -267,7 +267,8 @@ fn cargo_test(name: &str, arguments: &[&str], variables: &[(&str, &str)]) -> Don
     })
 }
 
-/// The end of the output of a fuzz target that found something, from the message of its panic if there is one.
+/// The end of the output of a fuzz target that found something, from the message of its panic if there is
+/// one.
 fn finding(output: &str) -> String {
     let start = output.rfind("panicked at").map_or(0, |at| output[..at].rfind('\n').unwrap_or(0));
     // The backtrace follows the message, and the name of the input is last.
@@ -278,8 +279,8 @@ fn finding(output: &str) -> String {
     }
 }
 
-/// The fuzz targets, if cargo-fuzz and a nightly compiler are installed: each gets the same time, and each core
-/// runs one at a time.
+/// The fuzz targets, if cargo-fuzz and a nightly compiler are installed: each gets the same time, and each
+/// core runs one at a time.
 fn fuzz(time: Duration, done: &mut Vec<Done>) {
     let folder = crate::root().join("fuzz");
     let cargo = |arguments: &[&str]| {

@@ -15,6 +15,9 @@ use std::path::{Path, PathBuf};
 /// Most lines of a source file.
 const MAX_LINES: usize = 800;
 
+/// Most characters of a line of a comment; rustfmt limits code to the same.
+const MAX_COLUMNS: usize = 110;
+
 /// Where `unsafe` is allowed, as prefixes of paths.
 const UNSAFE_ALLOWED: &[&str] = &[
     "crates/host-memory/src/",
@@ -110,6 +113,14 @@ fn check_file(name: &str, text: &str, offences: &mut Vec<String>) {
     if lines > MAX_LINES && !name.contains("/isa/table/") {
         offences.push(format!("{name}: {lines} lines, more than {MAX_LINES}"));
     }
+    for (index, line) in text.lines().enumerate() {
+        let Some(comment) = line.trim_start().strip_prefix("//") else { continue };
+        // A row of a table is one line, and so is a list of inventory rows.
+        let prose = !["! | ", "/ | ", " covers: "].iter().any(|start| comment.starts_with(start));
+        if prose && line.chars().count() > MAX_COLUMNS {
+            offences.push(format!("{name}:{}: a comment of more than {MAX_COLUMNS} characters", index + 1));
+        }
+    }
     if !UNSAFE_ALLOWED.iter().any(|prefix| name.starts_with(prefix)) {
         for (index, line) in text.lines().enumerate() {
             let code = line.split("//").next().unwrap_or(line);
@@ -197,5 +208,10 @@ mod tests {
         offences.clear();
         check_file("crates/ptx/src/x.rs", &format!("//! x\n{}", "\n".repeat(900)), &mut offences);
         assert_eq!(offences.len(), 1, "{offences:?}");
+        offences.clear();
+        let long = "x".repeat(MAX_COLUMNS);
+        let text = format!("//! | {long} |\n/// {long}\n// covers: {long}\n    // {long}\n");
+        check_file("crates/ptx/src/x.rs", &text, &mut offences);
+        assert_eq!(offences.len(), 2, "{offences:?}");
     }
 }

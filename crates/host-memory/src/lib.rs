@@ -4,8 +4,8 @@
 //! [`read`] and [`write()`] let the system copy, which checks each page first. [`permits`] checks each page
 //! of a range that is accessed next; [`is_mapped`] and [`overwrite`] are cheaper checks. Where a filter of
 //! system calls forbids these, they return [`Refused`], and the caller decides whether to trust the pointer.
-//! [`get`], [`get_all`] and [`put`] combine them to copy typed values; [`could_put`] tells beforehand whether a
-//! value can be written. [`is_forked`] tells whether the process is a forked child, and [`log`] writes what
+//! [`get`], [`get_all`] and [`put`] combine them to copy typed values; [`could_put`] tells beforehand whether
+//! a value can be written. [`is_forked`] tells whether the process is a forked child, and [`log`] writes what
 //! `PTXVM_LOG` asks for.
 //!
 //! Invariant: no function faults, except that [`get`], [`get_all`] and [`put`] trust the pointer where the

@@ -23,7 +23,8 @@ const BATCHES: u32 = 500;
 /// A partial lane mask.
 const PARTIAL: u32 = 0x0fff_1234;
 
-/// `%d4` holds contiguous addresses of words, `%d5` scattered ones, `%d6` one address, `%d7` contiguous ones of 64-bit words.
+/// `%d4` holds contiguous addresses of words, `%d5` scattered ones, `%d6` one address, `%d7` contiguous ones
+/// of 64-bit words.
 const CASES: &[&str] = &[
     "mov.b32 %r0, %r1",
     "mov.u32 %r0, %tid.x",

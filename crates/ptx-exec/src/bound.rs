@@ -23,7 +23,8 @@ pub struct Exec<'m> {
     pub group: LaneMask,
     /// Registers of the running activation.
     pub regs: &'m mut Registers,
-    /// State of the warp that outlives an activation: thread ids, carry flags, identity of warp and CTA, clock.
+    /// State of the warp that outlives an activation: thread ids, carry flags, identity of warp and CTA,
+    /// clock.
     pub warp: &'m mut WarpState,
     /// Guest memory as this warp sees it.
     pub mem: &'m mut View,

@@ -1,7 +1,7 @@
 //! Formats the text of `vprintf` as C's `printf` does.
 //!
-//! The argument buffer holds the promoted arguments one after another, each aligned to its own size: 4 bytes for `int`, 8 for
-//! `long` (on a 64-bit target), `long long`, `double`; pointers have the width of addresses.
+//! The argument buffer holds the promoted arguments one after another, each aligned to its own size: 4 bytes
+//! for `int`, 8 for `long` (on a 64-bit target), `long long`, `double`; pointers have the width of addresses.
 //!
 //! Invariant: reads only memory that the lane may read. A malformed conversion is printed unchanged, as CUDA
 //! does.

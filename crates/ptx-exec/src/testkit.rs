@@ -1,6 +1,7 @@
 //! Bound code made by hand, for tests of the machine without a front end.
 //!
-//! Invariant: spans of block `n` and of its steps point at line `n + 1` of [`SOURCE`], so reports can be checked.
+//! Invariant: spans of block `n` and of its steps point at line `n + 1` of [`SOURCE`], so reports can be
+//! checked.
 
 use crate::bound::{
     Barrier, BarrierKind, Block, Call, Code, Exec, Function, Step, Stepped, SyncIn, SyncOut, Term, Value32,

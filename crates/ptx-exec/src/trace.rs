@@ -1,8 +1,8 @@
 //! Traces one thread: each instruction that it executes, with the thread's registers, while the launch runs.
 //!
-//! Invariant: a trace changes only the time of a launch. Only instructions in the interpreter are recorded, because
-//! native code has no single instructions. Records arrive in the order of execution, on the OS thread that runs the
-//! CTA.
+//! Invariant: a trace changes only the time of a launch. Only instructions in the interpreter are recorded,
+//! because native code has no single instructions. Records arrive in the order of execution, on the OS thread
+//! that runs the CTA.
 
 use crate::fault_context::{LaneRegisters, function_at};
 use crate::lanes::Registers;

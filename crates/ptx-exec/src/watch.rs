@@ -6,8 +6,9 @@
 //! which it happens. Events carry a [`Site`]: the instruction and the warp. [`Site::inst`] gives the
 //! instruction with its operation, `.sem`, `.scope` and operands; some events also pass registers.
 //!
-//! Watched launches of one memory run one after another, also those of different streams, because observers keep
-//! their state by warp. A kernel that waits for another launch which was submitted later therefore never ends.
+//! Watched launches of one memory run one after another, also those of different streams, because observers
+//! keep their state by warp. A kernel that waits for another launch which was submitted later therefore never
+//! ends.
 //!
 //! Invariants: an observer affects a program only through its return values, such as a mask of lanes that
 //! skip an access, or a `free` to ignore. Lanes that take part in an access pass the same checks as in an
@@ -58,12 +59,13 @@ pub trait Observer: Send {
     }
 
     /// The instructions of a function for which the observer needs [`Observer::step`] and
-    /// [`Observer::stepped`]: by block, and in it by instruction, the terminator last. Called once per function,
-    /// before it runs. Events that were not asked for may come all the same.
+    /// [`Observer::stepped`]: by block, and in it by instruction, the terminator last. Called once per
+    /// function, before it runs. Events that were not asked for may come all the same.
     fn interests(&self, function: &Function) -> Vec<Vec<Interest>> {
         function.blocks.iter().map(|block| vec![Interest::ALL; block.insts.len() + 1]).collect()
     }
-    /// Whether the observer needs [`Observer::access`]. If no observer does, accesses cost as much as unwatched.
+    /// Whether the observer needs [`Observer::access`]. If no observer does, accesses cost as much as
+    /// unwatched.
     fn sees_accesses(&self) -> bool {
         true
     }
@@ -80,8 +82,8 @@ pub trait Observer: Send {
     fn access(&mut self, _site: &Site, _access: &Access<'_>) -> LaneMask {
         0
     }
-    /// The coordinates of a lane are outside of a surface, in an instruction with `.trap`. Returns whether the
-    /// lane skips the access; otherwise it traps.
+    /// The coordinates of a lane are outside of a surface, in an instruction with `.trap`. Returns whether
+    /// the lane skips the access; otherwise it traps.
     fn surface_outside(&mut self, _site: &Site, _lane: usize, _why: &str) -> bool {
         false
     }
@@ -163,8 +165,8 @@ impl Watch {
         self.each(|observer| observer.host_mistake(mistake));
     }
 
-    /// Waits, for at most `patience`, until no launch runs and no event is being handled. Returns whether that
-    /// is so. For the end of a process, when a thread that holds a lock may no longer exist.
+    /// Waits, for at most `patience`, until no launch runs and no event is being handled. Returns whether
+    /// that is so. For the end of a process, when a thread that holds a lock may no longer exist.
     pub fn rests(&self, patience: Duration) -> bool {
         let end = Instant::now() + patience;
         loop {

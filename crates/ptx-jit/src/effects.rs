@@ -149,9 +149,9 @@ fn progresses(inst: &Inst) -> bool {
 /// For each block, whether the loop with that header reads what other threads write, and writes nothing
 /// itself.
 ///
-/// A loop waits if it reads the same place again until another thread has changed it. An atomic operation whose
-/// address differs between iterations searches (for a slot of a hash table), and a comparison with a value that
-/// differs between iterations tries again with what it found; neither waits.
+/// A loop waits if it reads the same place again until another thread has changed it. An atomic operation
+/// whose address differs between iterations searches (for a slot of a hash table), and a comparison with a
+/// value that differs between iterations tries again with what it found; neither waits.
 pub(crate) fn waits(function: &Function) -> Vec<bool> {
     let mut waits = vec![false; function.blocks.len()];
     let mut liveness = None;

@@ -123,7 +123,8 @@ pub(crate) fn place(
     let code = Code::place(&made.object, symbols)?;
     let alone = !made.handed.entries.is_empty();
     let address = if alone { Some(code.lookup("kernel")?) } else { None };
-    // SAFETY: the address is that of the function `kernel`, emitted by `codegen::emit` with this signature; `code` keeps it in memory.
+    // SAFETY: the address is that of the function `kernel`, emitted by `codegen::emit` with this signature;
+    // `code` keeps it in memory.
     let entry = address.map(|address| unsafe { std::mem::transmute::<usize, Entry>(address) });
     let team = match made.team.warps {
         0 | 1 => None,

@@ -1,11 +1,13 @@
 //! Compiles PTX to vector code through LLVM, for a [`Target`].
 //!
-//! `build` and `opt` make [`wir`] (the warp IR) of a PTX function, and `analysis` finds how its values depend on the lane; `pipeline` lists
-//! these passes in their order. `codegen` makes LLVM IR of WIR, with `isel` for single instructions. `llvm` is a thin safe layer over LLVM's C
-//! API, the only place that calls it. `engine` compiles kernels and enters their code; `cache` keeps it. The crate's README has the whole map.
+//! `build` and `opt` make [`wir`] (the warp IR) of a PTX function, and `analysis` finds how its values depend
+//! on the lane; `pipeline` lists these passes in their order. `codegen` makes LLVM IR of WIR, with `isel` for
+//! single instructions. `llvm` is a thin safe layer over LLVM's C API, the only place that calls it. `engine`
+//! compiles kernels and enters their code; `cache` keeps it. The crate's README has the whole map.
 //!
-//! LLVM is loaded when the first [`Session`] starts, not when the program does: a program that never compiles pays nothing for
-//! it, runs where there is none, and keeps LLVM's symbols out of the process that it is loaded into.
+//! LLVM is loaded when the first [`Session`] starts, not when the program does: a program that never compiles
+//! pays nothing for it, runs where there is none, and keeps LLVM's symbols out of the process that it is
+//! loaded into.
 
 pub mod analysis;
 mod build;

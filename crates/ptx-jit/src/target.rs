@@ -1,11 +1,12 @@
-//! The processor that code is generated for, as a plain value: a level of vector instructions, features beyond it, and a tuning.
+//! The processor that code is generated for, as a plain value: a level of vector instructions, features
+//! beyond it, and a tuning.
 //!
-//! Invariants: [`Target::host`] is the only reader of CPUID; everything else that depends on the processor depends on a `Target`. A
-//! feature is in a target only if its level allows it. The [`Display`](fmt::Display) form determines the target, and
-//! [`Target::parse`] reads it back, so it can stand in the key of a cache.
+//! Invariants: [`Target::host`] is the only reader of CPUID; everything else that depends on the processor
+//! depends on a `Target`. A feature is in a target only if its level allows it. The [`Display`](fmt::Display)
+//! form determines the target, and [`Target::parse`] reads it back, so it can stand in the key of a cache.
 //!
-//! Code for a target can be generated, printed and compared on any machine of the architecture. It can be executed where
-//! [`Target::runs_here`] says so.
+//! Code for a target can be generated, printed and compared on any machine of the architecture. It can be
+//! executed where [`Target::runs_here`] says so.
 
 pub use crate::features::Level;
 pub(crate) use crate::features::{Feature, Features};
@@ -34,7 +35,8 @@ impl Target {
         *HOST.get_or_init(host::read)
     }
 
-    /// The processor of this machine, held to that level. Of a level that the machine lacks, the generic processor.
+    /// The processor of this machine, held to that level. Of a level that the machine lacks, the generic
+    /// processor.
     pub fn host_at(level: Level) -> Target {
         let host = Target::host();
         if level > host.level {
@@ -46,12 +48,12 @@ impl Target {
         Target { level, features, tuning }
     }
 
-    /// Reads a target: a level or `native`, then in any number, after commas, `tuning=NAME`, `+FEATURE`, `-FEATURE`, and
-    /// values of the tuning, `l1d_ways=N|unknown`, `l2_prefetch=on|off`, `double_pumped_512=on|off`,
-    /// `root_by_estimate=on|off`.
+    /// Reads a target: a level or `native`, then in any number, after commas, `tuning=NAME`, `+FEATURE`,
+    /// `-FEATURE`, and values of the tuning, `l1d_ways=N|unknown`, `l2_prefetch=on|off`,
+    /// `double_pumped_512=on|off`, `root_by_estimate=on|off`.
     ///
-    /// A tuning brings the features of its micro-architecture; what stands after it changes single ones. `native` is the processor of
-    /// this machine. Nothing else depends on this machine.
+    /// A tuning brings the features of its micro-architecture; what stands after it changes single ones.
+    /// `native` is the processor of this machine. Nothing else depends on this machine.
     ///
     /// # Errors
     /// A sentence that names the word, and what could stand in its place.
@@ -153,7 +155,8 @@ impl Target {
         self.level >= Level::Avx2
     }
 
-    /// Whether this machine executes code for the target: it has the level and all of the features. The tuning does not matter.
+    /// Whether this machine executes code for the target: it has the level and all of the features. The
+    /// tuning does not matter.
     pub fn runs_here(self) -> bool {
         self.missing_here().is_none()
     }
@@ -168,8 +171,8 @@ impl Target {
         Feature::ALL.into_iter().find(lacks).map(Feature::name)
     }
 
-    /// LLVM's name of a processor, and the features that the target has or lacks beside it; none on architectures other than x86-64, where
-    /// LLVM is asked for the host's.
+    /// LLVM's name of a processor, and the features that the target has or lacks beside it; none on
+    /// architectures other than x86-64, where LLVM is asked for the host's.
     pub(crate) fn llvm_names(self) -> Option<(&'static str, String)> {
         if !cfg!(target_arch = "x86_64") {
             return None;
@@ -292,8 +295,9 @@ mod host {
         caches.find(|cache| cache.eax & 0xff == 0x21).map(|cache| (cache.ebx >> 22) + 1)
     }
 
-    /// The micro-architecture by vendor, family and model, for those that have a tuning. A model of Intel's that is not known (a later one,
-    /// or one that a hypervisor made up) counts as the last design whose features it has: all have one divider, and caches of one kind.
+    /// The micro-architecture by vendor, family and model, for those that have a tuning. A model of Intel's
+    /// that is not known (a later one, or one that a hypervisor made up) counts as the last design whose
+    /// features it has: all have one divider, and caches of one kind.
     fn micro_architecture(level: Level, features: Features) -> MicroArchitecture {
         let vendor = __cpuid(0);
         let version = __cpuid(1).eax;

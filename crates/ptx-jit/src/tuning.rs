@@ -123,24 +123,27 @@ impl MicroArchitecture {
 pub(crate) struct Tuning {
     /// The design that the values are of.
     pub(crate) micro_architecture: MicroArchitecture,
-    /// Ways of the first-level data cache: how many lines whose addresses differ by a multiple of a page it holds. `None`: not known.
+    /// Ways of the first-level data cache: how many lines whose addresses differ by a multiple of a page it
+    /// holds. `None`: not known.
     pub(crate) l1d_ways: Option<u32>,
-    /// Whether grid-stride loops prefetch into the second-level cache instead of the first. Measured: a sum of 64 MiB takes half the time on
-    /// a Zen 4 with AVX-512, a third on a Sapphire Rapids with AVX-512 and half with AVX2; on a Zen 5 it takes a tenth less without.
+    /// Whether grid-stride loops prefetch into the second-level cache instead of the first. Measured: a sum
+    /// of 64 MiB takes half the time on a Zen 4 with AVX-512, a third on a Sapphire Rapids with AVX-512 and
+    /// half with AVX2; on a Zen 5 it takes a tenth less without.
     pub(crate) l2_prefetch: bool,
-    /// Whether operations on 512 bits pass the execution units as two halves. Then a shuffle of two vectors takes as long as a load
-    /// that crosses a line of the cache. Zen 4.
+    /// Whether operations on 512 bits pass the execution units as two halves. Then a shuffle of two vectors
+    /// takes as long as a load that crosses a line of the cache. Zen 4.
     pub(crate) double_pumped_512: bool,
-    /// Whether a reciprocal square root is computed from the processor's estimate of 14 bits by fused multiply-adds instead of a square
-    /// root and a division; the bits are the same. Intel's processors have one unit for both operations, which takes about 22 cycles for
-    /// 16 lanes. Measured on a Sapphire Rapids; on a Zen 5 and a Zen 4 root and division are faster.
+    /// Whether a reciprocal square root is computed from the processor's estimate of 14 bits by fused
+    /// multiply-adds instead of a square root and a division; the bits are the same. Intel's processors have
+    /// one unit for both operations, which takes about 22 cycles for 16 lanes. Measured on a Sapphire Rapids;
+    /// on a Zen 5 and a Zen 4 root and division are faster.
     pub(crate) root_by_estimate: bool,
 }
 
 impl Tuning {
-    /// Whether prefetches for the next CTA go into the first-level cache. Measured: a Zen 4 has eight ways, and its stencils take half as
-    /// long again with such prefetches; a Zen 5 has twelve, and its stencils take a third longer without. A cache that is not known counts as
-    /// one of many ways.
+    /// Whether prefetches for the next CTA go into the first-level cache. Measured: a Zen 4 has eight ways,
+    /// and its stencils take half as long again with such prefetches; a Zen 5 has twelve, and its stencils
+    /// take a third longer without. A cache that is not known counts as one of many ways.
     pub(crate) fn prefetches_next_cta_into_l1(self) -> bool {
         const FEW_WAYS: u32 = 8;
         self.l1d_ways.is_none_or(|ways| ways > FEW_WAYS)
@@ -152,31 +155,35 @@ impl Tuning {
 /// The most blocks of a function that is compiled, copies included. Chosen: beyond, compiling takes seconds.
 pub(crate) const MAX_BLOCKS: usize = 20_000;
 
-/// The most operations of a function that is compiled, copies included. Chosen: beyond, compiling takes seconds.
+/// The most operations of a function that is compiled, copies included. Chosen: beyond, compiling takes
+/// seconds.
 pub(crate) const MAX_OPS: usize = 200_000;
 
-/// After so many operations on chunks a block of LLVM IR ends: instruction selection works block by block, in more than linear time.
-/// Chosen: loops of ordinary kernels stay whole.
+/// After so many operations on chunks a block of LLVM IR ends: instruction selection works block by block, in
+/// more than linear time. Chosen: loops of ordinary kernels stay whole.
 pub(crate) const LLVM_BLOCK_MAX_OPS: u32 = 1024;
 
-/// How many operations on a chunk the masked access of one lane counts as, towards [`LLVM_BLOCK_MAX_OPS`]: LLVM compares all accesses of a
-/// block with each other. Chosen.
+/// How many operations on a chunk the masked access of one lane counts as, towards [`LLVM_BLOCK_MAX_OPS`]:
+/// LLVM compares all accesses of a block with each other. Chosen.
 pub(crate) const MASKED_LANE_OPS: u32 = 4;
 
-/// From so many LLVM instructions in a function on, LLVM's level 0 generates code: level 1 takes minutes for some hundred thousand.
+/// From so many LLVM instructions in a function on, LLVM's level 0 generates code: level 1 takes minutes for
+/// some hundred thousand.
 pub(crate) const UNOPTIMISED_MIN_INSTRUCTIONS: usize = 50_000;
 
-/// The least number of additions in a chain that is split in two. Chosen: joining the halves costs half an addition's latency.
+/// The least number of additions in a chain that is split in two. Chosen: joining the halves costs half an
+/// addition's latency.
 pub(crate) const SPLIT_CHAIN_MIN_LINKS: usize = 6;
 
 /// The most stack that native code may take, in bytes. Chosen: many times what kernels of libraries take.
 pub(crate) const MAX_STACK_BYTES: u32 = 128 << 20;
 
-/// So many CTAs run as coarse warps before a kernel whose coarse warps mostly diverge runs warp by warp. Chosen.
+/// So many CTAs run as coarse warps before a kernel whose coarse warps mostly diverge runs warp by warp.
+/// Chosen.
 pub(crate) const COARSE_WARP_TRIAL_CTAS: u32 = 16;
 
-/// After so many CTAs in a row that code for whole CTAs has declined, single warps execute what a thread has taken. Chosen: the first row of
-/// CTAs of a picture, whose upper border is declined, has fewer.
+/// After so many CTAs in a row that code for whole CTAs has declined, single warps execute what a thread has
+/// taken. Chosen: the first row of CTAs of a picture, whose upper border is declined, has fewer.
 pub(crate) const COARSE_WARP_MAX_DECLINED_CTAS: u32 = 128;
 
 // Fuel of loops.
@@ -187,8 +194,8 @@ pub(crate) const OPS_PER_FUEL: u64 = 16;
 /// Fuel for an iteration of a loop that waits for other threads, or may wait. Chosen.
 pub(crate) const WAITING_LOOP_FUEL: i64 = 64;
 
-/// Work of a loop's body for one unit of fuel: whether a launch is to stop is tested when the fuel of a call is used up, which must not take
-/// long. Chosen: an iteration of an ordinary loop costs 1.
+/// Work of a loop's body for one unit of fuel: whether a launch is to stop is tested when the fuel of a call
+/// is used up, which must not take long. Chosen: an iteration of an ordinary loop costs 1.
 pub(crate) const WORK_PER_FUEL: u64 = 512;
 
 /// The most fuel that an iteration costs: about as much as a call may spend.
@@ -196,26 +203,31 @@ pub(crate) const MAX_ITERATION_FUEL: i64 = 1 << 15;
 
 // Construction and value numbering.
 
-/// Rounds of the divergence analysis after which every branch counts as divergent. Chosen: kernels need two to five.
+/// Rounds of the divergence analysis after which every branch counts as divergent. Chosen: kernels need two
+/// to five.
 pub(crate) const DIVERGENCE_MAX_ROUNDS: u32 = 12;
 
-/// The most blocks of a region that is if-converted. Chosen: a larger region gains from a full copy that other edges enter as well.
+/// The most blocks of a region that is if-converted. Chosen: a larger region gains from a full copy that
+/// other edges enter as well.
 pub(crate) const IF_CONVERSION_MAX_BLOCKS: usize = 8;
 
-/// How deep nested cycles of phis are searched for one value. Chosen: loops are not nested deeper in code that matters.
+/// How deep nested cycles of phis are searched for one value. Chosen: loops are not nested deeper in code
+/// that matters.
 pub(crate) const PHI_CYCLE_MAX_DEPTH: u32 = 40;
 
-/// Rounds of phi elimination: a removed phi can make two others equal. Chosen: a second round rarely finds anything.
+/// Rounds of phi elimination: a removed phi can make two others equal. Chosen: a second round rarely finds
+/// anything.
 pub(crate) const PHI_ELIM_MAX_ROUNDS: u32 = 8;
 
 /// Rounds of value numbering. Chosen: real functions are stable after a few; values that are not stay apart.
 pub(crate) const GVN_MAX_ROUNDS: u32 = 12;
 
-/// Rounds of the range analysis after which a bound that still moves is given up. Chosen: chains of phis in real kernels are stable by then.
+/// Rounds of the range analysis after which a bound that still moves is given up. Chosen: chains of phis in
+/// real kernels are stable by then.
 pub(crate) const RANGE_WIDENING_ROUNDS: u32 = 6;
 
-/// The fewest consecutive lanes of a segment of a shape. Chosen: shorter segments cost as many accesses as a gather, and additions of
-/// addresses besides.
+/// The fewest consecutive lanes of a segment of a shape. Chosen: shorter segments cost as many accesses as a
+/// gather, and additions of addresses besides.
 pub(crate) const SEGMENT_MIN_LANES: usize = 4;
 
 // Coarse warps.
@@ -223,29 +235,36 @@ pub(crate) const SEGMENT_MIN_LANES: usize = 4;
 /// The most warps of a coarse warp. Chosen: beyond, code grows and little is gained.
 pub(crate) const COARSE_WARP_MAX: u32 = 8;
 
-/// The most warps of a coarse warp that is a whole CTA and keeps nothing but constants across barriers: all that a CTA may have.
+/// The most warps of a coarse warp that is a whole CTA and keeps nothing but constants across barriers: all
+/// that a CTA may have.
 pub(crate) const COARSE_WARP_MAX_WHOLE_CTA: u32 = 32;
 
-/// The most LLVM instructions, by estimate, of a coarse warp's code. Chosen: kernels that gain much need less than half of it.
+/// The most LLVM instructions, by estimate, of a coarse warp's code. Chosen: kernels that gain much need less
+/// than half of it.
 pub(crate) const COARSE_WARP_MAX_CODE: usize = 8_000;
 
-/// The same at the level of AVX-512, where a warp is two vectors, if loops stand between barriers. Chosen: a CTA's reduction of rows across a
-/// few barriers needs nearly as much; straight-line code gains nothing from coarse warps so long.
+/// The same at the level of AVX-512, where a warp is two vectors, if loops stand between barriers. Chosen: a
+/// CTA's reduction of rows across a few barriers needs nearly as much; straight-line code gains nothing from
+/// coarse warps so long.
 pub(crate) const COARSE_WARP_MAX_CODE_AVX512: usize = 18_000;
 
-/// The same where the coarse warp is a whole CTA that never diverges: its code stands in place of that of single warps. Chosen.
+/// The same where the coarse warp is a whole CTA that never diverges: its code stands in place of that of
+/// single warps. Chosen.
 pub(crate) const COARSE_WARP_MAX_CODE_WHOLE_CTA: usize = 5 * COARSE_WARP_MAX_CODE;
 
-/// The same at the level of AVX2, where nothing but constants lives across barriers: code of single warps is much slower and no shorter. Chosen.
+/// The same at the level of AVX2, where nothing but constants lives across barriers: code of single warps is
+/// much slower and no shorter. Chosen.
 pub(crate) const COARSE_WARP_MAX_CODE_WHOLE_CTA_AVX2: usize = 10 * COARSE_WARP_MAX_CODE;
 
 /// The same where the caller asks for a number of warps. Chosen.
 pub(crate) const COARSE_WARP_MAX_CODE_ON_DEMAND: usize = 8 * COARSE_WARP_MAX_CODE;
 
-/// The most LLVM instructions, by estimate, of code for single warps that is generated beside a coarse warp that never diverges. Chosen.
+/// The most LLVM instructions, by estimate, of code for single warps that is generated beside a coarse warp
+/// that never diverges. Chosen.
 pub(crate) const QUICK_WARP_MAX_CODE: usize = COARSE_WARP_MAX_CODE / 2;
 
-/// Vector registers that values of a coarse warp may take across a barrier; the others hold what is computed between barriers. Chosen.
+/// Vector registers that values of a coarse warp may take across a barrier; the others hold what is computed
+/// between barriers. Chosen.
 pub(crate) fn coarse_warp_registers(level: Level) -> u32 {
     match level {
         Level::Avx512 => 20,
@@ -253,16 +272,18 @@ pub(crate) fn coarse_warp_registers(level: Level) -> u32 {
     }
 }
 
-/// The most instructions on the path of most warps of a kernel without barriers that is coarsened. Measured on a Sapphire Rapids: streams and
-/// stencils of up to 60 instructions take 0.66 to 0.9 of the time; stencils of 13 and 27 points and an option price (87, 120 and 93
-/// instructions) gain nothing, and take up to twice as long to compile.
+/// The most instructions on the path of most warps of a kernel without barriers that is coarsened. Measured
+/// on a Sapphire Rapids: streams and stencils of up to 60 instructions take 0.66 to 0.9 of the time; stencils
+/// of 13 and 27 points and an option price (87, 120 and 93 instructions) gain nothing, and take up to twice
+/// as long to compile.
 pub(crate) const COARSE_WARP_MAX_PATH_INSTRUCTIONS: usize = 64;
 
-/// One over the part of the time that a coarse warp must save in such a kernel, by estimate. Chosen: more code is compiled, and estimates are
-/// rough.
+/// One over the part of the time that a coarse warp must save in such a kernel, by estimate. Chosen: more
+/// code is compiled, and estimates are rough.
 pub(crate) const COARSE_WARP_MIN_GAIN: u64 = 4;
 
-/// Instructions from the end of a warp to the begin of the next one. Counted in the code of a stream: slots, thread indices, parameters.
+/// Instructions from the end of a warp to the begin of the next one. Counted in the code of a stream: slots,
+/// thread indices, parameters.
 pub(crate) const COARSE_WARP_TURN_COST: u64 = 50;
 
 /// Instructions of a bounds check: the bounds are loaded and compared, and a branch is taken.
@@ -270,10 +291,12 @@ pub(crate) const COARSE_WARP_CHECK_COST: u64 = 6;
 
 // Barrier slots.
 
-/// The most bytes that a coarse warp keeps across barriers; a kernel that needs more runs warp by warp. Chosen.
+/// The most bytes that a coarse warp keeps across barriers; a kernel that needs more runs warp by warp.
+/// Chosen.
 pub(crate) const BARRIER_SLOTS_MAX_BYTES: u32 = 1 << 17;
 
-/// The largest product of blocks and slots for which redundant stores are looked for. Chosen: ordinary kernels need a hundredth.
+/// The largest product of blocks and slots for which redundant stores are looked for. Chosen: ordinary
+/// kernels need a hundredth.
 pub(crate) const BARRIER_SLOT_MAX_FACTS: usize = 1 << 18;
 
 /// Rounds of moving stores of slots to loop headers: one move can make another possible. Chosen.
@@ -287,22 +310,26 @@ pub(crate) const CHUNK_LOOP_MIN_OPS: usize = 64;
 /// The most operations of a chunk loop. Chosen: LLVM takes more than linear time for a block.
 pub(crate) const CHUNK_LOOP_MAX_OPS: usize = 1024;
 
-/// How many operations of a chunk loop must be independent on average. Chosen: two units, each with four cycles of latency for an addition.
+/// How many operations of a chunk loop must be independent on average. Chosen: two units, each with four
+/// cycles of latency for an addition.
 pub(crate) const CHUNK_LOOP_MIN_PARALLEL_OPS: usize = 8;
 
 /// How many operations a chunk loop must have for each value that goes through memory. Chosen.
 pub(crate) const CHUNK_LOOP_MIN_OPS_PER_SPILL: usize = 4;
 
-/// The most masks that are put together from parts that warp strips leave in memory. Chosen: a section has a few.
+/// The most masks that are put together from parts that warp strips leave in memory. Chosen: a section has a
+/// few.
 pub(crate) const WARP_STRIP_MAX_MASKS: u32 = 32;
 
 /// The most rows of shared memory that the lanes of a chunk may access. Chosen.
 pub(crate) const WARP_STRIP_MAX_ROWS: usize = 4;
 
-/// The most operations that are executed under a mask that may be empty. Chosen: a branch needs the mask of all warps.
+/// The most operations that are executed under a mask that may be empty. Chosen: a branch needs the mask of
+/// all warps.
 pub(crate) const WARP_STRIP_MAX_SPECULATED_OPS: usize = 16;
 
-/// How many warp strips share a block of LLVM IR, whose time grows with the square of a block. Chosen: a test and a branch cost little then.
+/// How many warp strips share a block of LLVM IR, whose time grows with the square of a block. Chosen: a test
+/// and a branch cost little then.
 pub(crate) const WARP_STRIPS_PER_LLVM_BLOCK: usize = 4;
 
 /// How deep the operands of a mask are followed where the mask is permuted. Chosen.
@@ -310,41 +337,47 @@ pub(crate) const MASK_PERMUTE_MAX_DEPTH: u32 = 6;
 
 // Bounds checks and versions.
 
-/// The fewest addresses for which a loop's checks move in front of it. Chosen: the computation in front of the loop costs as much as a check.
+/// The fewest addresses for which a loop's checks move in front of it. Chosen: the computation in front of
+/// the loop costs as much as a check.
 pub(crate) const LOOP_PREDICATION_MIN_ADDRESSES: usize = 4;
 
 /// How many definitions are followed to find how an address steps. Chosen: an element of a matrix has ten.
 pub(crate) const LOOP_PREDICATION_MAX_DEFINITIONS: u32 = 64;
 
-/// The most blocks of a function in which endpoint tests are looked for: each test visits all blocks. Chosen: ordinary kernels have a tenth.
+/// The most blocks of a function in which endpoint tests are looked for: each test visits all blocks. Chosen:
+/// ordinary kernels have a tenth.
 pub(crate) const ENDPOINT_TEST_MAX_BLOCKS: usize = 2_000;
 
-/// The most comparisons, and operations that join them, of an endpoint test. Chosen: a point inside of a three-dimensional grid and not on
-/// its border has half.
+/// The most comparisons, and operations that join them, of an endpoint test. Chosen: a point inside of a
+/// three-dimensional grid and not on its border has half.
 pub(crate) const ENDPOINT_TEST_MAX_COMPARISONS: usize = 24;
 
-/// The most blocks of a function with versions for the leading active lanes. Chosen: a reduction tree has one, or one for each step.
+/// The most blocks of a function with versions for the leading active lanes. Chosen: a reduction tree has
+/// one, or one for each step.
 pub(crate) const PREFIX_VERSIONS_MAX: u32 = 6;
 
-/// The most operations of a block with a speculative unmasked version. Chosen: code at the border of a stencil has a tenth.
+/// The most operations of a block with a speculative unmasked version. Chosen: code at the border of a
+/// stencil has a tenth.
 pub(crate) const UNMASKED_VERSION_MAX_OPS: usize = 200;
 
 /// The most blocks of a function with a speculative unmasked version. Chosen.
 pub(crate) const UNMASKED_VERSIONS_MAX: u32 = 6;
 
-/// For how many chunks one branch tests whether there is a NaN. Chosen: their operands stay in registers until then.
+/// For how many chunks one branch tests whether there is a NaN. Chosen: their operands stay in registers
+/// until then.
 pub(crate) const NAN_TEST_CHUNKS: usize = 2;
 
 // Memory accesses.
 
-/// So many lanes of a chunk, known when compiling, are accessed one by one where they are not contiguous. Chosen: a gather costs an access of
-/// each lane, active or not.
+/// So many lanes of a chunk, known when compiling, are accessed one by one where they are not contiguous.
+/// Chosen: a gather costs an access of each lane, active or not.
 pub(crate) const SCALAR_ACCESS_MAX_LANES: u32 = 2;
 
 /// The most vectors that covering loads are taken from. Chosen.
 pub(crate) const COVERING_LOAD_MAX_VECTORS: u32 = 4;
 
-/// The fewest rows of an interleaved group. Chosen: two rows of two chunks are four loads, or three and two shuffles.
+/// The fewest rows of an interleaved group. Chosen: two rows of two chunks are four loads, or three and two
+/// shuffles.
 pub(crate) const INTERLEAVED_GROUP_MIN_ROWS: usize = 2;
 
 /// The most bits of a lane that one load of a coalesced gather takes.
@@ -353,30 +386,33 @@ pub(crate) const WIDE_GATHER_MAX_BITS: u32 = 128;
 /// The fewest bits of a lane that a gather instruction takes.
 pub(crate) const WIDE_GATHER_MIN_BITS: u32 = 32;
 
-/// How many chunks one test for equal addresses of atomics covers. Chosen: as many as cost no more than a branch.
+/// How many chunks one test for equal addresses of atomics covers. Chosen: as many as cost no more than a
+/// branch.
 pub(crate) const SAME_ADDRESS_TEST_CHUNKS: usize = 2;
 
 // Prefetches.
 
-/// Bytes of a cache line on the processors that code is tuned for; elsewhere some lines are prefetched twice, or not at all.
+/// Bytes of a cache line on the processors that code is tuned for; elsewhere some lines are prefetched twice,
+/// or not at all.
 pub(crate) const CACHE_LINE_BYTES: u32 = 64;
 
 /// Strides below this are followed by the processor's own prefetchers: it is the size of a page.
 pub(crate) const PREFETCHER_REACH_BYTES: u64 = 4096;
 
-/// How far ahead the prefetch for the next CTA goes where it fills the second-level cache: as many warps at least. Measured on a Zen 4: half as
-/// far, stencils take a tenth to a third longer; twice as far, no less.
+/// How far ahead the prefetch for the next CTA goes where it fills the second-level cache: as many warps at
+/// least. Measured on a Zen 4: half as far, stencils take a tenth to a third longer; twice as far, no less.
 pub(crate) const NEXT_CTA_PREFETCH_WARPS: u32 = 16;
 
 /// The same, as many CTAs at least. Measured on a Zen 4.
 pub(crate) const NEXT_CTA_PREFETCH_CTAS: u32 = 2;
 
-/// From so many bytes of a CTA's part of an iteration on, a grid-stride loop prefetches the next CTA's part into the first-level cache alone.
-/// Measured on a Zen 5: sums of words read as much; histograms of bytes read a quarter, and take a twentieth longer so.
+/// From so many bytes of a CTA's part of an iteration on, a grid-stride loop prefetches the next CTA's part
+/// into the first-level cache alone. Measured on a Zen 5: sums of words read as much; histograms of bytes
+/// read a quarter, and take a twentieth longer so.
 pub(crate) const GRID_STRIDE_LONG_BYTES: u32 = 1024;
 
-/// How many iterations ahead a grid-stride loop prefetches long parts into the second-level cache. Measured on a Zen 4: two to four take equally
-/// long, one and six or eight up to a tenth longer.
+/// How many iterations ahead a grid-stride loop prefetches long parts into the second-level cache. Measured
+/// on a Zen 4: two to four take equally long, one and six or eight up to a tenth longer.
 pub(crate) const GRID_STRIDE_ITERATIONS_AHEAD: u64 = 4;
 
 /// The fewest operations of a block that takes deferred prefetches. Chosen.
@@ -385,8 +421,8 @@ pub(crate) const DEFERRED_PREFETCH_MIN_OPS: usize = 32;
 /// The most lines of deferred prefetches for one cache. Chosen: their addresses are stored and loaded.
 pub(crate) const DEFERRED_PREFETCH_MAX_LINES: u32 = 32;
 
-/// The most operations of a block that takes deferred prefetches between its operations. Such code is one block of LLVM IR: what LLVM moves from
-/// a block to the next would leave the prefetches behind.
+/// The most operations of a block that takes deferred prefetches between its operations. Such code is one
+/// block of LLVM IR: what LLVM moves from a block to the next would leave the prefetches behind.
 pub(crate) const DEFERRED_PREFETCH_MAX_OPS: u32 = 4 * LLVM_BLOCK_MAX_OPS;
 
 /// How many vector operations a block must have for each line of a deferred prefetch. Chosen.
@@ -395,7 +431,8 @@ pub(crate) const DEFERRED_PREFETCH_OPS_PER_LINE: usize = 16;
 /// Distances beyond this are not prefetched. Chosen.
 pub(crate) const PREFETCH_MAX_BYTES: i64 = 1 << 26;
 
-/// The most definitions that scalar evolution visits to find the step of a loop's value. Chosen: loops need less than ten.
+/// The most definitions that scalar evolution visits to find the step of a loop's value. Chosen: loops need
+/// less than ten.
 pub(crate) const SCALAR_EVOLUTION_MAX_DEFINITIONS: u32 = 100;
 
 /// The most loops that scalar evolution follows. Chosen.

@@ -121,7 +121,8 @@ impl Choice {
         (sync, by_shared)
     }
 
-    /// Section 8.8.6: the least relation that contains the choices and, by the axiom, causality between writes.
+    /// Section 8.8.6: the least relation that contains the choices and, by the axiom, causality between
+    /// writes.
     fn coherence(&self, graph: &Graph<'_>, cause: &Relation) -> Result<Relation, Rule> {
         let mut co = self.co.clone();
         let axiom = graph.rules.has(Rule::Coherence);
@@ -164,7 +165,8 @@ impl Choice {
         Some(self.sources[slot]).filter(|source| *source != Source::Open)
     }
 
-    /// Adds directions of related writes of which the opposite would contradict SC-per-Location: the search need not try that.
+    /// Adds directions of related writes of which the opposite would contradict SC-per-Location: the search
+    /// need not try that.
     fn order_by_program(&self, graph: &Graph<'_>, co: &mut Relation) {
         let strong = &graph.morally_strong;
         let related = |a: usize, b: usize| graph.co_related.has(a, b);
@@ -198,7 +200,8 @@ impl Choice {
         }
     }
 
-    /// The same for directions that would put a write between the read and the write of an atomic operation. `co` is closed, before and after.
+    /// The same for directions that would put a write between the read and the write of an atomic operation.
+    /// `co` is closed, before and after.
     fn order_by_atomicity(&self, graph: &Graph<'_>, co: &mut Relation) {
         loop {
             let before = co.clone();
@@ -267,7 +270,8 @@ impl Choice {
                     order.add_row(event, link.row(event) & graph.morally_strong.row(event));
                 }
             }
-            // A cycle of communication alone does not contradict program order: single-copy atomicity is about these.
+            // A cycle of communication alone does not contradict program order: single-copy atomicity is
+            // about these.
             order.close();
             if graph.po_overlap.pairs().any(|(a, b)| order.has(b, a)) {
                 return Err(Rule::ScPerLocation);
@@ -288,7 +292,8 @@ impl Choice {
         self.check_rmw(graph, derived)
     }
 
-    /// Whether a read takes some atom of the set of its slots from before a write: from the initial value or an earlier write.
+    /// Whether a read takes some atom of the set of its slots from before a write: from the initial value or
+    /// an earlier write.
     fn reads_before(&self, graph: &Graph<'_>, co: &Relation, read: usize, write: usize) -> bool {
         graph.slots_of[read].clone().any(|slot| {
             let covered = graph.writers[graph.slots[slot].atom] >> write & 1 != 0;
@@ -436,10 +441,11 @@ fn causality(graph: &Graph<'_>, observed: &Relation, base: &Relation) -> Relatio
 
 /// The base causality order that the proxies of both accesses preserve (PTX ISA 7.5).
 ///
-/// Two accesses to overlapping bytes stay ordered if a path of base causality between them passes, in this order, a fence of the first access's
-/// proxy in its CTA unless that is the generic proxy, a fence of virtual aliases if their virtual addresses differ, and a fence of the second
-/// access's proxy in its CTA unless that is the generic proxy. Accesses by one virtual address and one proxy in one CTA need no fence.
-/// Pairs that are not both accesses stay ordered, and so do accesses that do not overlap, as nothing asks for these.
+/// Two accesses to overlapping bytes stay ordered if a path of base causality between them passes, in this
+/// order, a fence of the first access's proxy in its CTA unless that is the generic proxy, a fence of virtual
+/// aliases if their virtual addresses differ, and a fence of the second access's proxy in its CTA unless that
+/// is the generic proxy. Accesses by one virtual address and one proxy in one CTA need no fence. Pairs that
+/// are not both accesses stay ordered, and so do accesses that do not overlap, as nothing asks for these.
 fn preserved_by_proxies(graph: &Graph<'_>, base: &Relation, mut kept: Relation) -> Relation {
     let proxies = graph.rules.has(Rule::Proxies);
     let aliases = graph.rules.has(Rule::AliasFence);

@@ -16,7 +16,8 @@ const MOST_CHOICES: usize = 4_096;
 /// The barrier operations that meet, phase by phase.
 pub(crate) type Phases = Vec<Vec<usize>>;
 
-/// The operations of complete phases, and the waiting ones on the same barrier that are in no phase: they pass after these phases.
+/// The operations of complete phases, and the waiting ones on the same barrier that are in no phase: they
+/// pass after these phases.
 pub(crate) fn later(test: &Test, events: &[Event], phases: &Phases) -> Vec<(usize, usize)> {
     let mut pairs = Vec::new();
     for (late, event) in events.iter().enumerate() {
@@ -133,8 +134,8 @@ fn choose(
     }
 }
 
-/// Whether every thread comes to its end: it waits at a use until all of its phase have arrived. A counted use outside of all phases
-/// waits for ever if its barrier has no phase, and not at all if it has.
+/// Whether every thread comes to its end: it waits at a use until all of its phase have arrived. A counted
+/// use outside of all phases waits for ever if its barrier has no phase, and not at all if it has.
 fn all_end(test: &Test, events: &[Event], phases: &Phases, counted: &impl Fn(usize) -> bool) -> bool {
     let phase_of = |event: usize| phases.iter().position(|phase| phase.contains(&event));
     let has_phase =

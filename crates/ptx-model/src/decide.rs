@@ -114,7 +114,8 @@ impl Options {
     }
 }
 
-/// Assignments of the first values that the test leaves unknown: each constant of the test, and a value that is none of them.
+/// Assignments of the first values that the test leaves unknown: each constant of the test, and a value that
+/// is none of them.
 pub(crate) fn unknown_assignments(test: &Test) -> Vec<Vec<u64>> {
     const MOST: usize = 4_096;
     let mut values = vec![0];
@@ -194,7 +195,8 @@ impl<'t> Candidates<'t> {
         self.paths.iter().any(|paths| paths.bounded)
     }
 
-    /// Calls `try_one` with each candidate and the coherence order that symmetry gives, until it answers `true`; whether it did.
+    /// Calls `try_one` with each candidate and the coherence order that symmetry gives, until it answers
+    /// `true`; whether it did.
     ///
     /// # Errors
     /// What `try_one` says, or a candidate has too many events.

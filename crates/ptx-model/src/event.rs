@@ -1,7 +1,8 @@
 //! Events: the operations of an execution that the model relates (sections 8.2 to 8.5).
 //!
-//! A load is one read, a store one write, an atomic operation a read and a write that name each other in [`Event::other_half`], and a vector
-//! or packed access one event for each element. Initial values are no events: see [`crate::graph`].
+//! A load is one read, a store one write, an atomic operation a read and a write that name each other in
+//! [`Event::other_half`], and a vector or packed access one event for each element. Initial values are no
+//! events: see [`crate::graph`].
 
 use crate::test::{BarrierKind, Proxy, ProxyFence, Scope, Space};
 use crate::value::Expr;

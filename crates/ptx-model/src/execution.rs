@@ -30,7 +30,8 @@ pub struct Execution {
     pub threads: Vec<String>,
     /// The events, thread by thread in program order.
     pub events: Vec<ShownEvent>,
-    /// Relations between events, by index. Transitive relations are reduced; causality is shown between accesses that overlap.
+    /// Relations between events, by index. Transitive relations are reduced; causality is shown between
+    /// accesses that overlap.
     pub links: Vec<(Link, usize, usize)>,
     /// Reads that return the initial value, at least in a part.
     pub initial_reads: Vec<usize>,

@@ -85,7 +85,8 @@ pub(crate) struct Graph<'a> {
 }
 
 impl<'a> Graph<'a> {
-    /// The graph of these paths, one for each thread. There are at most [`crate::relation::MOST_EVENTS`] events.
+    /// The graph of these paths, one for each thread. There are at most [`crate::relation::MOST_EVENTS`]
+    /// events.
     pub(crate) fn new(
         test: &'a Test,
         memory: &'a Memory,
@@ -215,7 +216,8 @@ impl<'a> Graph<'a> {
             })
     }
 
-    /// The bytes of an access as far as complete overlap goes: of the whole instruction where the rule that splits it is out.
+    /// The bytes of an access as far as complete overlap goes: of the whole instruction where the rule that
+    /// splits it is out.
     pub(crate) fn footprint(&self, access: &Access) -> (u32, u32) {
         let whole = match access.element {
             Element::Whole => false,
@@ -225,7 +227,8 @@ impl<'a> Graph<'a> {
         if whole { access.whole } else { (access.offset, access.size) }
     }
 
-    /// Whether two accesses overlap completely, by the same virtual address and proxy where the model has these.
+    /// Whether two accesses overlap completely, by the same virtual address and proxy where the model has
+    /// these.
     pub(crate) fn complete(&self, a: &Access, b: &Access) -> bool {
         a.block == b.block && self.footprint(a) == self.footprint(b) && self.same_way(a, b)
     }
@@ -296,7 +299,8 @@ impl<'a> Graph<'a> {
             return;
         }
         let in_order = ordered || (same_thread && self.events[b].done_at.is_none_or(|d| d <= a) && b < a);
-        // The accesses of one thread that share some bytes count as overlapping completely: see the crate's documentation.
+        // The accesses of one thread that share some bytes count as overlapping completely: see the crate's
+        // documentation.
         let strong = if in_order {
             !both_memory || (overlap && same_way)
         } else {

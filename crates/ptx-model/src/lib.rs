@@ -1,5 +1,5 @@
-//! The memory consistency model of PTX (chapter 8 of the PTX ISA 6.4 manual; proxies as PTX ISA 7.5 added them), as axioms over executions
-//! of litmus tests.
+//! The memory consistency model of PTX (chapter 8 of the PTX ISA 6.4 manual; proxies as PTX ISA 7.5 added
+//! them), as axioms over executions of litmus tests.
 //!
 //! [`parse()`] reads a test, [`decide()`] enumerates its executions and decides its clause, [`races()`] lists
 //! its data races, [`liveness()`] decides whether its threads end. The crate depends on no engine and no
@@ -20,26 +20,37 @@
 //! | data races | 8.6.1, 8.6.2 | `race.rs`, `decide.rs` |
 //!
 //! # Deviations from the manual's text
-//! 1. *Tearing.* By 8.9.3 only morally strong accesses are single-copy atomic, so weak accesses in a race may be torn at every byte. Here an access
-//!    is torn only where some access of the test splits its location.
-//! 2. *Different sizes in one thread.* By 8.6 a partial overlap is never morally strong, so by 8.6.1 `st.b32 [x]` and `ld.b8 [x]` of one thread race.
-//!    Here accesses of one thread to overlapping bytes are morally strong, and accesses of one thread never race.
-//! 3. *SC per location.* A cycle must contain program order. Cycles of communication alone are what single-copy atomicity is about (8.9.3).
-//! 4. *Uses of barriers.* 8.8.4 relates all operations on one barrier; here they meet phase by phase. Threads of the CTA that the test does not list
-//!    do not exist, so a barrier without a count is used by the threads that execute it, and uses beyond the last complete phase pass after it
-//!    where a device would have them wait. `.red` and `bar.warp.sync` are refused.
+//! 1. *Tearing.* By 8.9.3 only morally strong accesses are single-copy atomic, so weak accesses in a race may
+//!    be torn at every byte. Here an access is torn only where some access of the test splits its location.
+//! 2. *Different sizes in one thread.* By 8.6 a partial overlap is never morally strong, so by 8.6.1
+//!    `st.b32 [x]` and `ld.b8 [x]` of one thread race. Here accesses of one thread to overlapping bytes are
+//!    morally strong, and accesses of one thread never race.
+//! 3. *SC per location.* A cycle must contain program order. Cycles of communication alone are what
+//!    single-copy atomicity is about (8.9.3).
+//! 4. *Uses of barriers.* 8.8.4 relates all operations on one barrier; here they meet phase by phase. Threads
+//!    of the CTA that the test does not list do not exist, so a barrier without a count is used by the
+//!    threads that execute it, and uses beyond the last complete phase pass after it where a device would
+//!    have them wait. `.red` and `bar.warp.sync` are refused.
 //! 5. *Programs with a mixed-size data race* (8.6.2): values out of thin air are not enumerated.
 //!
 //! # Open points, and our choices
-//! 1. Table 17 names explicit qualifiers only: `atom` and `red` without `.sem` are relaxed (9.7.12.4), hence strong, with scope `.gpu`.
-//! 2. A compare-and-swap that fails results in no write, so it is neither a release nor part of coherence order.
-//! 3. `red` is an atomic operation but no read operation: observation order passes through it, nothing synchronizes with it.
-//! 4. 8.2.4 leaves bytes without initial value unknown: shared memory is, global memory without an initialiser is 0 (5.4.4).
+//! 1. Table 17 names explicit qualifiers only: `atom` and `red` without `.sem` are relaxed (9.7.12.4), hence
+//!    strong, with scope `.gpu`.
+//! 2. A compare-and-swap that fails results in no write, so it is neither a release nor part of coherence
+//!    order.
+//! 3. `red` is an atomic operation but no read operation: observation order passes through it, nothing
+//!    synchronizes with it.
+//! 4. 8.2.4 leaves bytes without initial value unknown: shared memory is, global memory without an
+//!    initialiser is 0 (5.4.4).
 //! 5. Synchronization is between different threads (8.8.4). In one thread program order says as much.
-//! 6. Coherence order is the least one that 8.8.6 and the axioms ask for, so racing writes stay unrelated and either may be the final value.
-//! 7. Copies by `cp.async` are weak accesses that program order does not order before a later operation until a wait.
-//! 8. In 7.5, Fence-SC order is compared with base causality, since proxies preserve only order between accesses.
-//! 9. No dependency orders anything but values (8.9.4): dependencies through addresses and branches count in No-Thin-Air alone.
+//! 6. Coherence order is the least one that 8.8.6 and the axioms ask for, so racing writes stay unrelated and
+//!    either may be the final value.
+//! 7. Copies by `cp.async` are weak accesses that program order does not order before a later operation until
+//!    a wait.
+//! 8. In 7.5, Fence-SC order is compared with base causality, since proxies preserve only order between
+//!    accesses.
+//! 9. No dependency orders anything but values (8.9.4): dependencies through addresses and branches count in
+//!    No-Thin-Air alone.
 #![forbid(unsafe_code)]
 
 mod axioms;

@@ -9,8 +9,8 @@
 //! 1. The sequentially consistent interleavings have a fair cycle, or a state in which all threads that have
 //!    not ended wait at barriers. This also finds loops that write.
 //! 2. Some execution that the axioms allow has a thread that repeats a loop of reads forever, each of which
-//!    returns a write that no morally strong write follows, while the other threads have ended or do the same.
-//!    This finds hangs in executions that are not sequentially consistent.
+//!    returns a write that no morally strong write follows, while the other threads have ended or do the
+//!    same. This finds hangs in executions that are not sequentially consistent.
 //!
 //! Not found: a loop that writes, and hangs only in executions that are not sequentially consistent.
 

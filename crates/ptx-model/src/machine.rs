@@ -238,7 +238,8 @@ impl Machine<'_> {
             .collect()
     }
 
-    /// How many threads a barrier without a count waits for: those of the CTA that name it and have not ended.
+    /// How many threads a barrier without a count waits for: those of the CTA that name it and have not
+    /// ended.
     fn expected(&self, state: &State, key: (usize, u64, u64)) -> usize {
         let names = |thread: &usize| {
             self.test.threads[*thread].code.iter().any(|instruction| match &instruction.op {
@@ -281,8 +282,8 @@ impl Machine<'_> {
         Ok((self.memory.block(physical, self.test.threads[thread].placement), offset, ty))
     }
 
-    /// Executes a thread from an instruction until it comes to that one again, with reads that return these values and no access to memory.
-    /// Its registers then; `None` if it ends, writes, or needs other reads.
+    /// Executes a thread from an instruction until it comes to that one again, with reads that return these
+    /// values and no access to memory. Its registers then; `None` if it ends, writes, or needs other reads.
     pub(crate) fn one_turn(
         &self,
         thread: usize,

@@ -1,7 +1,7 @@
 //! The memory of a test: blocks of bytes, and the numbers that stand for addresses.
 //!
-//! A location of the space `.shared` has a block for each CTA of the test. An address is the number of a location times
-//! [`STRIDE`], so that every name of a location has an address of its own.
+//! A location of the space `.shared` has a block for each CTA of the test. An address is the number of a
+//! location times [`STRIDE`], so that every name of a location has an address of its own.
 
 use crate::test::{Operand, Placement, Space, Test};
 

@@ -1,7 +1,8 @@
 //! Data races (section 8.6.1).
 //!
-//! Two accesses of different threads race if they overlap, one of them writes, they are not morally strong, and some allowed execution does not
-//! order them by causality. Accesses of one thread are ordered by program order and do not race: see the crate's documentation.
+//! Two accesses of different threads race if they overlap, one of them writes, they are not morally strong,
+//! and some allowed execution does not order them by causality. Accesses of one thread are ordered by program
+//! order and do not race: see the crate's documentation.
 
 use crate::Error;
 use crate::decide::{Candidates, Ends, Options, unknown_assignments};

@@ -7,10 +7,12 @@
 /// Which version of the memory consistency model decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Model {
-    /// As the manual of PTX ISA 6.0 to 6.4 has it: no proxies; texture and surface accesses are outside of the model.
+    /// As the manual of PTX ISA 6.0 to 6.4 has it: no proxies; texture and surface accesses are outside of
+    /// the model.
     #[default]
     Ptx60,
-    /// As PTX ISA 7.5 has it: base causality contains program order, and it must be preserved by the proxies of both accesses.
+    /// As PTX ISA 7.5 has it: base causality contains program order, and it must be preserved by the proxies
+    /// of both accesses.
     Ptx75,
 }
 
@@ -165,8 +167,9 @@ impl Rules {
         self.0 >> (rule as u64) & 1 != 0
     }
 
-    /// What is left where the axioms do not apply, because a program has a mixed-size data race (section 8.6.2): reads return what
-    /// some write of their bytes wrote, atomic operations exclude each other, and values do not come from nowhere.
+    /// What is left where the axioms do not apply, because a program has a mixed-size data race (section
+    /// 8.6.2): reads return what some write of their bytes wrote, atomic operations exclude each other, and
+    /// values do not come from nowhere.
     #[must_use]
     pub(crate) fn of_a_program_with_a_mixed_size_race(self) -> Self {
         use Rule::{Causality, Coherence, FenceSc, RmwAtomicity, ScPerLocation, SingleCopyAtomicity};

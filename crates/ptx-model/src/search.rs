@@ -169,7 +169,8 @@ impl<'s, 'g, 'a> Search<'s, 'g, 'a> {
         Self { graph, goal, budget, report, unordered: None, last: Vec::new(), asked }
     }
 
-    /// Reports every execution that satisfies the goal, with these directions of coherence; whether a report stopped it.
+    /// Reports every execution that satisfies the goal, with these directions of coherence; whether a report
+    /// stopped it.
     ///
     /// # Errors
     /// The budget is spent.
@@ -325,8 +326,8 @@ impl<'s, 'g, 'a> Search<'s, 'g, 'a> {
         known.then_some(true)
     }
 
-    /// All is chosen: reports the execution if it satisfies the goal. Values that depend on themselves, which the axiom No-Thin-Air forbids,
-    /// are any constant of the test.
+    /// All is chosen: reports the execution if it satisfies the goal. Values that depend on themselves, which
+    /// the axiom No-Thin-Air forbids, are any constant of the test.
     fn resolve(
         &mut self,
         choice: &Choice,
@@ -456,8 +457,8 @@ pub(crate) fn evaluate(clause: &Clause, ask: &mut impl FnMut(&Clause) -> Option<
     }
 }
 
-/// Compares signed, in the size of what is compared: an element of memory has its own, and a register of which only the low 32 bits are set is
-/// equal to a negative constant of 32 bits.
+/// Compares signed, in the size of what is compared: an element of memory has its own, and a register of
+/// which only the low 32 bits are set is equal to a negative constant of 32 bits.
 fn compare_terms(graph: &Graph<'_>, comparison: Comparison, a: (&Term, u64), b: (&Term, u64)) -> bool {
     let size = |(term, value): (&Term, u64), other: (&Term, u64)| match (term, other.0) {
         (Term::Memory(location, _), _) => graph.test.locations[*location].element.min(8),

@@ -6,7 +6,8 @@ use crate::execution::Execution;
 use crate::test::Link;
 use std::fmt::Write as _;
 
-/// Width of a column, height of a row, and the margin, in pixels. Chosen to fit the longest instructions of litmus tests.
+/// Width of a column, height of a row, and the margin, in pixels. Chosen to fit the longest instructions of
+/// litmus tests.
 const COLUMN: i64 = 300;
 const ROW: i64 = 70;
 const MARGIN: i64 = 40;

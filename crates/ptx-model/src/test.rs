@@ -353,7 +353,8 @@ pub enum Clause {
     True,
     /// A comparison of values of the final state.
     Compare(Comparison, Term, Term),
-    /// `sc(P0:1, P1:0)`: the relation holds between two instructions, each a thread's index and the place in its code.
+    /// `sc(P0:1, P1:0)`: the relation holds between two instructions, each a thread's index and the place in
+    /// its code.
     Related(Link, (usize, usize), (usize, usize)),
     /// Not.
     Not(Box<Self>),

@@ -197,7 +197,8 @@ fn low_half(value: u64) -> u16 {
     (value & 0xffff) as u16
 }
 
-/// The sum of two halves, rounded to nearest even; every NaN is 0x7fff. A sum of two halves is exact in 64-bit floats.
+/// The sum of two halves, rounded to nearest even; every NaN is 0x7fff. A sum of two halves is exact in
+/// 64-bit floats.
 fn add_half(a: u16, b: u16) -> u16 {
     let sum = half_value(a) + half_value(b);
     if sum.is_nan() {

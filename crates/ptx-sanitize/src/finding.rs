@@ -269,7 +269,8 @@ impl Finding {
     }
 }
 
-/// The parts that equal findings share: kind, kernel, file, line, the line of the second access; without a line, the message.
+/// The parts that equal findings share: kind, kernel, file, line, the line of the second access; without a
+/// line, the message.
 pub(crate) type Key = (Kind, String, String, Option<u32>, Option<u32>, Option<String>);
 
 impl Finding {

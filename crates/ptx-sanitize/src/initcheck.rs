@@ -1,16 +1,16 @@
 //! initcheck: uses of uninitialised values.
 //!
 //! Each bit of registers and memory is defined or undefined. These are undefined at first: registers, shared
-//! memory of a CTA, local memory of a function, blocks of `malloc`, and buffers that the host neither wrote nor
-//! set. These are defined at first: `.global` and `.const` variables, parameters, and memory that host and device
-//! share. Moves, loads, stores and arithmetic propagate undefined bits without a report (`undefined.rs`). A
-//! report is made where an undefined bit can affect control flow, addresses or the host: the predicate of a
-//! branch or of a guarded access, an address, an operand of a barrier or of a warp-synchronous instruction, an
-//! indirect call, a copy to the host, an argument of `vprintf`.
+//! memory of a CTA, local memory of a function, blocks of `malloc`, and buffers that the host neither wrote
+//! nor set. These are defined at first: `.global` and `.const` variables, parameters, and memory that host
+//! and device share. Moves, loads, stores and arithmetic propagate undefined bits without a report
+//! (`undefined.rs`). A report is made where an undefined bit can affect control flow, addresses or the host:
+//! the predicate of a branch or of a guarded access, an address, an operand of a barrier or of a
+//! warp-synchronous instruction, an indirect call, a copy to the host, an argument of `vprintf`.
 //!
-//! **Why no false alarms.** Copies of partly undefined values (padding, vectors that are used in part) are not
-//! reported. Bitwise operations, shifts, and selections of fields and bytes are tracked bit by bit. In a copy to
-//! the host, short undefined ranges that recur often are regarded as padding.
+//! **Why no false alarms.** Copies of partly undefined values (padding, vectors that are used in part) are
+//! not reported. Bitwise operations, shifts, and selections of fields and bytes are tracked bit by bit. In a
+//! copy to the host, short undefined ranges that recur often are regarded as padding.
 //!
 //! **What can be missed.** The result of `wmma` and `mma` is undefined only if an operand is entirely
 //! undefined. The contents of textures and surfaces are regarded as defined. The same holds for memory that
@@ -103,7 +103,8 @@ struct Stored {
     whole: bool,
 }
 
-/// What the running instruction has loaded: by lane, the undefined bits of each of at most four words of eight bytes, and the address.
+/// What the running instruction has loaded: by lane, the undefined bits of each of at most four words of
+/// eight bytes, and the address.
 #[derive(Clone, Debug)]
 struct Loaded {
     lanes: LaneMask,
@@ -121,7 +122,8 @@ pub(crate) struct Initcheck {
     known: HashMap<(usize, ptx_exec::watch::Place, bool), u32>,
     /// By a fourth of the generic address: what stored undefined bytes there last.
     stored: HashMap<u64, Stored>,
-    /// Start and end of allocations in which everything counts as defined, because the host can write there without a call.
+    /// Start and end of allocations in which everything counts as defined, because the host can write there
+    /// without a call.
     untracked: BTreeMap<u64, u64>,
     /// What the instruction gives its destinations, decided before it is executed.
     pending: Vec<(Reg, Lane<u64>, u32)>,
@@ -215,7 +217,8 @@ impl Initcheck {
         self.recorder.record(self.with_origin(finding, origin));
     }
 
-    /// Lanes of a register with undefined bits among `used`, and their origin. They count as defined afterwards.
+    /// Lanes of a register with undefined bits among `used`, and their origin. They count as defined
+    /// afterwards.
     fn take(&mut self, site: &Site, reg: Reg, lanes: LaneMask, used: u64) -> Option<(LaneMask, u32)> {
         let undefined = self.frames.at(site).get_mut(reg)?;
         let some = lanes_of(lanes & undefined.lanes).filter(|lane| undefined.of(*lane) & used != 0);

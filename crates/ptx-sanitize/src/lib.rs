@@ -1,12 +1,12 @@
 //! Sanitizers: observers of the machine that find mistakes in running kernels.
 //!
-//! A [`Sanitizer`] contains the selected tools and their findings. Its [`Watch`] is attached to the memory of a
-//! machine, and then observes all launches there. Each tool has its own file, with an [`Observer`] that records
-//! [`Finding`]s, and one line in [`Sanitizer::new`].
+//! A [`Sanitizer`] contains the selected tools and their findings. Its [`Watch`] is attached to the memory of
+//! a machine, and then observes all launches there. Each tool has its own file, with an [`Observer`] that
+//! records [`Finding`]s, and one line in [`Sanitizer::new`].
 //!
-//! Invariants: a finding is a mistake of the program, or the tool's documentation says why not; a tool changes
-//! nothing about a launch except what the finding says (an access that is omitted); the same program, launch and
-//! seed have the same findings.
+//! Invariants: a finding is a mistake of the program, or the tool's documentation says why not; a tool
+//! changes nothing about a launch except what the finding says (an access that is omitted); the same program,
+//! launch and seed have the same findings.
 //!
 //! Nothing here reads or writes guest memory.
 #![forbid(unsafe_code)]
@@ -40,7 +40,8 @@ pub struct Options {
     pub tools: Vec<Tool>,
     /// How many different findings are recorded.
     pub max_findings: usize,
-    /// Whether launches are stopped when so many are recorded. Else they go on, and what is found later is not recorded.
+    /// Whether launches are stopped when so many are recorded. Else they go on, and what is found later is
+    /// not recorded.
     pub stops: bool,
     /// Findings that are not recorded.
     pub suppressions: Suppressions,
@@ -104,13 +105,14 @@ impl Sanitizer {
         self.recorder.findings()
     }
 
-    /// Findings that are new or have another count since the last call, with their numbers in [`Sanitizer::findings`].
+    /// Findings that are new or have another count since the last call, with their numbers in
+    /// [`Sanitizer::findings`].
     pub fn changes(&self) -> Vec<(usize, Finding)> {
         self.recorder.changes()
     }
 
-    /// Has a function called with each new finding and its number, as soon as it is found, from now on. False where one is called already.
-    /// The function must not call the machine.
+    /// Has a function called with each new finding and its number, as soon as it is found, from now on. False
+    /// where one is called already. The function must not call the machine.
     pub fn on_finding(&self, told: impl Fn(usize, &Finding) + Send + Sync + 'static) -> bool {
         self.recorder.tell(Box::new(told))
     }
@@ -131,7 +133,8 @@ impl Sanitizer {
     }
 }
 
-/// Bytes of freed memory that memcheck keeps from being allocated again. Chosen: finds most accesses after `free`, and leaves room.
+/// Bytes of freed memory that memcheck keeps from being allocated again. Chosen: finds most accesses after
+/// `free`, and leaves room.
 const QUARANTINE: u64 = 256 << 20;
 
 /// Findings as people read them, with the last line `ERROR SUMMARY: N errors`.

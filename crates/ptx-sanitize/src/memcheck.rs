@@ -1,10 +1,11 @@
 //! memcheck: accesses out of bounds, invalid frees, and leaks.
 //!
-//! **Bounds.** The machine itself checks every access against the exact bounds of allocations (buffers, `.global`
-//! and `.const` variables, blocks of the device heap) and of windows (a CTA's shared memory, a thread's local
-//! memory, a kernel's parameters). An access out of bounds is reported, the lane is skipped, and the launch
-//! continues. Within a window, **provenance** (`provenance.rs`) distinguishes the variables: if the address of a
-//! lane was computed from the address of one variable, the accessed bytes must lie in that variable.
+//! **Bounds.** The machine itself checks every access against the exact bounds of allocations (buffers,
+//! `.global` and `.const` variables, blocks of the device heap) and of windows (a CTA's shared memory, a
+//! thread's local memory, a kernel's parameters). An access out of bounds is reported, the lane is skipped,
+//! and the launch continues. Within a window, **provenance** (`provenance.rs`) distinguishes the variables:
+//! if the address of a lane was computed from the address of one variable, the accessed bytes must lie in
+//! that variable.
 //!
 //! **Why no false alarms.** Only operations that compute an address from one address and a value that is not
 //! an address keep its provenance. All other results of computations with addresses (differences, products),
@@ -12,9 +13,9 @@
 //! touches bytes that belong to no variable.
 //!
 //! **What can be missed.** A wrong address inside the variable that it was derived from; an access to a
-//! neighbouring variable through an address of unknown provenance (loaded from memory that was not stored as a
-//! whole register, exchanged between lanes, selected among several variables per lane); memory that was freed so
-//! long ago that it has left the quarantine and was allocated again.
+//! neighbouring variable through an address of unknown provenance (loaded from memory that was not stored as
+//! a whole register, exchanged between lanes, selected among several variables per lane); memory that was
+//! freed so long ago that it has left the quarantine and was allocated again.
 //!
 //! Invariant: a lane whose access is reported does not execute it.
 

@@ -1,13 +1,14 @@
 //! The object from which each address was computed.
 //!
-//! For each lane, a register that contains an address has the object that the address was computed from. These
-//! propagate the object: moves, conversions between spaces and widths, additions of values that are not
-//! addresses, masks that align, selections, calls, and memory if a register is stored and loaded as a whole. All
-//! other results of computations with addresses are *mixed*: they are not an address of one object, and an
-//! address that is computed from them has no object either. So differences of addresses, which compilers create
-//! when they reduce induction variables, never lead to a wrong object.
+//! For each lane, a register that contains an address has the object that the address was computed from.
+//! These propagate the object: moves, conversions between spaces and widths, additions of values that are not
+//! addresses, masks that align, selections, calls, and memory if a register is stored and loaded as a whole.
+//! All other results of computations with addresses are *mixed*: they are not an address of one object, and
+//! an address that is computed from them has no object either. So differences of addresses, which compilers
+//! create when they reduce induction variables, never lead to a wrong object.
 //!
-//! Registers that hold no address, and those that no address is computed from, are not tracked (`tracked.rs`).
+//! Registers that hold no address, and those that no address is computed from, are not tracked
+//! (`tracked.rs`).
 //!
 //! Invariant: a lane has an object only if its address is the object's address plus an offset.
 
@@ -25,7 +26,8 @@ pub(crate) use tracked::interests;
 /// What the value in a register is based on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Tag {
-    /// Number of an object; [`NONE`] for a value that is no address, [`MIXED`] for a value that is computed from addresses in other ways.
+    /// Number of an object; [`NONE`] for a value that is no address, [`MIXED`] for a value that is computed
+    /// from addresses in other ways.
     object: u32,
     /// In these lanes. In the others nothing is known, as for [`MIXED`].
     lanes: LaneMask,
@@ -41,7 +43,8 @@ const PLAIN: Tag = Tag { object: NONE, lanes: LaneMask::MAX };
 /// A variable, a parameter, or an allocation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Object {
-    /// The space that `start` is an address of: `Shared`, `Local`, `Param`, or `Global` for all that has real addresses.
+    /// The space that `start` is an address of: `Shared`, `Local`, `Param`, or `Global` for all that has real
+    /// addresses.
     pub(crate) space: Space,
     /// First address in that space.
     pub(crate) start: u64,
@@ -233,7 +236,8 @@ impl Provenance {
         }
     }
 
-    /// The lanes whose bytes do not all lie in the object that their address was computed from, or, without one, in any variable.
+    /// The lanes whose bytes do not all lie in the object that their address was computed from, or, without
+    /// one, in any variable.
     pub(crate) fn outside(
         &mut self,
         site: &Site,
@@ -376,7 +380,8 @@ impl Provenance {
         }
     }
 
-    /// An instruction has been executed: what its results are based on. `block`: the allocation that an address lies in.
+    /// An instruction has been executed: what its results are based on. `block`: the allocation that an
+    /// address lies in.
     pub(crate) fn stepped<'a>(
         &mut self,
         site: &Site,
@@ -442,7 +447,8 @@ impl Provenance {
         }
     }
 
-    /// What a loaded value is based on: the object of the address that was stored there, or the allocation that a parameter points into.
+    /// What a loaded value is based on: the object of the address that was stored there, or the allocation
+    /// that a parameter points into.
     fn loaded<'a>(
         &mut self,
         inst: &Inst,

@@ -1,28 +1,29 @@
-//! racecheck: conflicting accesses that are not ordered, by the memory consistency model of PTX ISA chapter 8.
+//! racecheck: conflicting accesses that are not ordered, by the memory consistency model of PTX ISA chapter
+//! 8.
 //!
-//! [`Racecheck`] translates the machine's events to calls of a [`Detector`], one for each launch, and its races
-//! to findings. Global and shared memory are checked, also through generic addresses; local, parameter and
-//! constant memory, textures and surfaces are not (§8.1). All that comes before a launch, including accesses of
-//! the host, happens before it, and the launch happens before all that follows.
+//! [`Racecheck`] translates the machine's events to calls of a [`Detector`], one for each launch, and its
+//! races to findings. Global and shared memory are checked, also through generic addresses; local, parameter
+//! and constant memory, textures and surfaces are not (§8.1). All that comes before a launch, including
+//! accesses of the host, happens before it, and the launch happens before all that follows.
 //!
 //! Readings where the manual leaves a choice:
-//! * `shfl`, `vote`, `match`, `redux`, `elect`, `activemask`, `mma` and `wmma.mma` do not order memory accesses;
-//!   `bar.warp.sync` does (§9.7.12.2).
-//! * Lanes that store the same value to the same address by one instruction perform one write. Different values
-//!   are a race.
+//! * `shfl`, `vote`, `match`, `redux`, `elect`, `activemask`, `mma` and `wmma.mma` do not order memory
+//!   accesses; `bar.warp.sync` does (§9.7.12.2).
+//! * Lanes that store the same value to the same address by one instruction perform one write. Different
+//!   values are a race.
 //! * A failed `cas` is a read. `atom` and `red` without `.sem` are `.relaxed`, without a scope `.gpu`. `red`
 //!   continues a release sequence.
 //! * `.volatile` is `.relaxed.sys`. `ld.global.nc` and `ldu` are weak reads.
-//! * `wmma.load`, `wmma.store`, `ldmatrix` and `stmatrix` access elements on behalf of the warp: two of them in
-//!   one warp do not race.
+//! * `wmma.load`, `wmma.store`, `ldmatrix` and `stmatrix` access elements on behalf of the warp: two of them
+//!   in one warp do not race.
 //! * `cp.async` is a weak read and a weak write by a separate thread, which begins with the instruction. The
-//!   issuing thread is ordered after it by `cp.async.wait_group` or `cp.async.wait_all`, and other threads by an
-//!   `mbarrier` at which the copies arrive.
+//!   issuing thread is ordered after it by `cp.async.wait_group` or `cp.async.wait_all`, and other threads by
+//!   an `mbarrier` at which the copies arrive.
 //! * A thread that has exited does not take part in barriers.
 //!
-//! What can be missed: accesses that are ordered in this run only (another seed may have another order); races
-//! between launches that overlap in time; accesses that bounded tables have discarded (more than eight relevant
-//! ones of a granule); of several lanes of an event that race, all but one.
+//! What can be missed: accesses that are ordered in this run only (another seed may have another order);
+//! races between launches that overlap in time; accesses that bounded tables have discarded (more than eight
+//! relevant ones of a granule); of several lanes of an event that race, all but one.
 //!
 //! Invariant: both accesses of a finding took place, and no chain of synchronisation orders them.
 

@@ -1,7 +1,7 @@
 //! The list of findings.
 //!
-//! Invariant: findings of one kind at one place are one finding with a count; the list is in the order of first
-//! findings, without those that a suppression covers.
+//! Invariant: findings of one kind at one place are one finding with a count; the list is in the order of
+//! first findings, without those that a suppression covers.
 
 use crate::Options;
 use crate::finding::{Finding, Key};
@@ -56,13 +56,14 @@ impl Recorder {
         self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has a function called with each new finding and its number, from now on. False where one is called already.
+    /// Has a function called with each new finding and its number, from now on. False where one is called
+    /// already.
     pub(crate) fn tell(&self, told: Told) -> bool {
         self.told.set(told).is_ok()
     }
 
-    /// Records a finding, or adds its count to the same one found before. Where the later one needs more to be
-    /// mended than the earlier one, it takes its place: a barrier also orders the lanes of one warp, and
+    /// Records a finding, or adds its count to the same one found before. Where the later one needs more to
+    /// be mended than the earlier one, it takes its place: a barrier also orders the lanes of one warp, and
     /// `bar.warp.sync` does not order different warps.
     pub fn record(&self, finding: Finding) {
         let mut list = self.list();

@@ -35,7 +35,8 @@ impl Hasher for PageHasher {
 pub(crate) struct Shadow {
     /// By number: for each byte, its undefined bits.
     pages: HashMap<u64, Box<[u8; PAGE as usize]>, BuildHasherDefault<PageHasher>>,
-    /// Start and end of ranges of whole pages that are undefined where they are not in `pages`; never adjacent.
+    /// Start and end of ranges of whole pages that are undefined where they are not in `pages`; never
+    /// adjacent.
     undefined: BTreeMap<u64, u64>,
 }
 
@@ -160,7 +161,8 @@ impl Shadow {
         }
     }
 
-    /// Writes what lies in pages at the ends of a range that it does not fill, and returns the rest: whole pages.
+    /// Writes what lies in pages at the ends of a range that it does not fill, and returns the rest: whole
+    /// pages.
     fn edges(&mut self, range: Range<u64>, bits: u8) -> Range<u64> {
         let (start, end) = (range.start.next_multiple_of(PAGE), range.end / PAGE * PAGE);
         let mut part = |from: u64, to: u64| {

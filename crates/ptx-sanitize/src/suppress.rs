@@ -1,7 +1,7 @@
 //! Suppressions: rules for findings that are known and accepted, and are therefore not reported.
 //!
-//! A file has one rule per line. A rule is a list of conditions `KEY=VALUE`, separated by white space. It covers the findings that meet
-//! all conditions:
+//! A file has one rule per line. A rule is a list of conditions `KEY=VALUE`, separated by white space. It
+//! covers the findings that meet all conditions:
 //!
 //! ```text
 //! # The counters are only statistics.
@@ -19,7 +19,8 @@
 //! | `line` | a line of the PTX text, or `FIRST-LAST`; for a race the line of either access |
 //! | `source` | the source file of `.loc`, as `file`; `FILE:LINE` or `FILE:FIRST-LAST` names lines of it |
 //!
-//! A value with white space or `#` stands in double quotes, in which `\"` is a quote and `\\` a backslash. `#` begins a comment.
+//! A value with white space or `#` stands in double quotes, in which `\"` is a quote and `\\` a backslash.
+//! `#` begins a comment.
 //!
 //! Invariant: a rule has at least one condition, so that no rule covers every finding by mistake.
 

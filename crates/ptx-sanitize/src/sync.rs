@@ -2,20 +2,21 @@
 //! §9.7.12.1, §9.7.12.2, §9.7.8.5, §9.7.12.7, §9.7.12.8).
 //!
 //! After a report the machine continues ([`Observer::mends`]): a barrier that cannot complete releases the
-//! threads that wait there, invalid counts are ignored, and a warp-synchronous instruction is executed for the
-//! lanes that have reached it.
+//! threads that wait there, invalid counts are ignored, and a warp-synchronous instruction is executed for
+//! the lanes that have reached it.
 //!
 //! Readings where the manual leaves a choice:
-//! * `.aligned` (all of `bar`): all lanes of a warp execute the same instruction together, and without a count so
-//!   do all threads of the CTA. Threads that have exited are exempt; `barrier` without `.aligned` does not wait
-//!   for them (§9.7.12.1), so their absence is not a mistake there.
+//! * `.aligned` (all of `bar`): all lanes of a warp execute the same instruction together, and without a
+//!   count so do all threads of the CTA. Threads that have exited are exempt; `barrier` without `.aligned`
+//!   does not wait for them (§9.7.12.1), so their absence is not a mistake there.
 //! * Threads that exit without the barrier: the finding is `barrier-exited` if they only exit, and
 //!   `divergent-barrier` if they have other work after the barrier, or reached it with a false guard.
 //! * Different warps may execute different barrier instructions with the same number.
-//! * A member mask may contain lanes that never existed (the last warp of a CTA), but no lane that has exited or
-//!   never reaches the instruction.
+//! * A member mask may contain lanes that never existed (the last warp of a CTA), but no lane that has exited
+//!   or never reaches the instruction.
 //!
-//! What can be missed: mistakes that do not appear in this schedule, such as a count that happens to be complete.
+//! What can be missed: mistakes that do not appear in this schedule, such as a count that happens to be
+//! complete.
 //!
 //! Invariant: for each kind and launch a place is reported once, with a count.
 
@@ -45,14 +46,16 @@ struct Cta {
 
 #[derive(Default)]
 struct Warp {
-    /// Lanes that have exited, and those of them that had more to do than leave, or had come to a barrier whose guard did not hold.
+    /// Lanes that have exited, and those of them that had more to do than leave, or had come to a barrier
+    /// whose guard did not hold.
     exited: LaneMask,
     busy: LaneMask,
     /// Lanes that have come to a barrier's instruction and did not execute it.
     passed: LaneMask,
     /// Barriers that lanes have reached, until their warp arrives.
     reached: Vec<Reached>,
-    /// Warp-synchronous instructions that lanes wait at, with member masks and without: the latter are for all lanes.
+    /// Warp-synchronous instructions that lanes wait at, with member masks and without: the latter are for
+    /// all lanes.
     waits: Vec<(Place, LaneMask)>,
     whole: Vec<(Place, LaneMask)>,
     /// By lane: the member mask, and the operands b and c of `shfl`.
@@ -336,7 +339,8 @@ impl Observer for Synccheck {
     }
 }
 
-/// An instruction without a member mask (`mma`, `wmma`, `ldmatrix`, ...), which all lanes of a warp execute together.
+/// An instruction without a member mask (`mma`, `wmma`, `ldmatrix`, ...), which all lanes of a warp execute
+/// together.
 fn whole(state: &mut Warp, existing: LaneMask, event: &WarpSyncEvent<'_>, teller: &Teller<'_>) {
     match *event {
         WarpSyncEvent::Reached { lanes, .. } => state.whole.push((teller.site.place, lanes)),

@@ -1,11 +1,11 @@
 //! The undefined bits of a result, given the undefined bits of the sources.
 //!
-//! A bit of a bitwise operation is defined if the defined source bits determine it; a sum is undefined from its
-//! lowest undefined bit on; a comparison, conversion or table look-up is entirely undefined if any source bit is.
-//! PTX ISA §9.7.1 (integers), §9.7.7 (logic), §9.7.8 (moves).
+//! A bit of a bitwise operation is defined if the defined source bits determine it; a sum is undefined from
+//! its lowest undefined bit on; a comparison, conversion or table look-up is entirely undefined if any source
+//! bit is. PTX ISA §9.7.1 (integers), §9.7.7 (logic), §9.7.8 (moves).
 //!
-//! Invariant: defined sources have defined results; if an undefined bit may change bits of the result, those bits
-//! are undefined, unless the head of `initcheck` says otherwise.
+//! Invariant: defined sources have defined results; if an undefined bit may change bits of the result, those
+//! bits are undefined, unless the head of `initcheck` says otherwise.
 
 use crate::shadow::width;
 use ptx::ir::{Inst, Src};
@@ -154,7 +154,8 @@ fn smear(undefined: u64) -> u64 {
     undefined | undefined.wrapping_neg()
 }
 
-/// A bit of the result is undefined where the truth table has different values for what the undefined source bits may be.
+/// A bit of the result is undefined where the truth table has different values for what the undefined source
+/// bits may be.
 fn lop3(a: Value, b: Value, c: Value, table: u8) -> u64 {
     let term = |i: u8, flip: u8| {
         let pick = |value: Value, bit: u8| {

@@ -1,8 +1,8 @@
-//! Planted errors and their corrected twins: `tests/sanitize/race` and `tests/sanitize/sync` (`README.md` there
-//! describes the format).
+//! Planted errors and their corrected twins: `tests/sanitize/race` and `tests/sanitize/sync` (`README.md`
+//! there describes the format).
 //!
-//! Each planted error must be found with its kind at its lines, and nothing else; each twin must have no finding
-//! by either tool, in several schedules.
+//! Each planted error must be found with its kind at its lines, and nothing else; each twin must have no
+//! finding by either tool, in several schedules.
 
 use ptx::check::module::AddressSize;
 use ptx::check::{CheckOptions, check};

@@ -239,8 +239,8 @@ macro_rules! float_to_int {
         /// range.
         ///
         /// # Rounding and NaN
-        /// By `rnd`. NaN gives 0, or 2^63 (the least integer, if signed) as an integer of 64 bits, as hardware
-        /// does (reading A97).
+        /// By `rnd`. NaN gives 0, or 2^63 (the least integer, if signed) as an integer of 64 bits, as
+        /// hardware does (reading A97).
         ///
         /// # Source
         /// PTX ISA §9.7.8.14.
@@ -316,8 +316,8 @@ pub fn cvt_f32_f64(a: f64, rnd: Rnd) -> f32 {
     }
 }
 
-/// `cvt.rnd.ftz.f32.f64`: like [`cvt_f32_f64`], but a number that is below 2^-126 when it is rounded to 24 bits
-/// gives a zero of its sign, as hardware does (reading A178).
+/// `cvt.rnd.ftz.f32.f64`: like [`cvt_f32_f64`], but a number that is below 2^-126 when it is rounded to 24
+/// bits gives a zero of its sign, as hardware does (reading A178).
 ///
 /// # Rounding and NaN
 /// As [`cvt_f32_f64`].

@@ -589,8 +589,8 @@ pub fn fma_ftz_host_f32(a: f32, b: f32, c: f32) -> f32 {
 /// `div.ftz.f32` of flushed operands.
 ///
 /// # Rounding and NaN
-/// As [`div_f32`]. A quotient that is subnormal becomes a zero with its sign, even if it would be rounded up to
-/// the least normal number. (No quotient lies so close to it that 24 bits would make a difference.)
+/// As [`div_f32`]. A quotient that is subnormal becomes a zero with its sign, even if it would be rounded up
+/// to the least normal number. (No quotient lies so close to it that 24 bits would make a difference.)
 ///
 /// # Source
 /// PTX ISA §9.7.3.8.

@@ -113,8 +113,8 @@ pub fn mul_f16(a: u16, b: u16) -> u16 {
     f16_of_f32(f32_of_f16(a) * f32_of_f16(b))
 }
 
-/// a * b + c, the product exact, rounded to odd in single precision: if the sum is inexact (its error is exact)
-/// and its last digit is even, it moves by one unit in the last place towards the exact sum.
+/// a * b + c, the product exact, rounded to odd in single precision: if the sum is inexact (its error is
+/// exact) and its last digit is even, it moves by one unit in the last place towards the exact sum.
 #[inline(always)]
 fn fused_to_odd(a: u16, b: u16, c: u16) -> f32 {
     let (product, c) = (f32_of_f16(a) * f32_of_f16(b), f32_of_f16(c));
@@ -139,8 +139,8 @@ pub fn fma_f16(a: u16, b: u16, c: u16) -> u16 {
     f16_of_f32(fused_to_odd(a, b, c))
 }
 
-/// The half nearest to a number, for `.ftz`: a number that is subnormal when it is rounded to 11 bits becomes a
-/// zero with its sign, as on devices (reading A178). The number is exact or rounded to odd.
+/// The half nearest to a number, for `.ftz`: a number that is subnormal when it is rounded to 11 bits becomes
+/// a zero with its sign, as on devices (reading A178). The number is exact or rounded to odd.
 #[inline(always)]
 fn flushed_f16_of_f32(a: f32) -> u16 {
     // 2^-14 (1 - 2^-12): numbers from here on are rounded to 2^-14 or more.

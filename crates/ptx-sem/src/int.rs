@@ -1,5 +1,5 @@
-//! Integer arithmetic: `add` to `max`, `dp4a` and `dp2a` (PTX ISA 6.4 §9.7.1), `szext` and `bmsk` (7.6), `add`,
-//! `min` and `max` of pairs, and `.relu` (8.0).
+//! Integer arithmetic: `add` to `max`, `dp4a` and `dp2a` (PTX ISA 6.4 §9.7.1), `szext` and `bmsk` (7.6),
+//! `add`, `min` and `max` of pairs, and `.relu` (8.0).
 //!
 //! **Invariant:** all results are exact modulo 2^n, where n is the width of the result type. No host
 //! arithmetic overflows. Shift counts of 32 and more are handled before the shift.

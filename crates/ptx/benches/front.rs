@@ -21,7 +21,8 @@ use std::time::Instant;
 
 /// Rounds of each stage.
 const ROUNDS: usize = 5;
-/// Kernels that stand for what compilers emit: plain ones, unoptimised ones, and ones with debugging directives.
+/// Kernels that stand for what compilers emit: plain ones, unoptimised ones, and ones with debugging
+/// directives.
 const KERNELS: &[&str] = &[
     "sha256.ptx",
     "local_array.ptx",
@@ -92,8 +93,8 @@ fn measure(what: &str, text: &str) {
     );
 }
 
-/// What might take more than linear time: each text in two sizes, the second four times the first. Checking and rendering every
-/// diagnostic must take about four times as long.
+/// What might take more than linear time: each text in two sizes, the second four times the first. Checking
+/// and rendering every diagnostic must take about four times as long.
 fn large(only: &str) {
     println!("{:<34}{:>8}{:>10}{:>10}{:>14}", "text", "MB", "check", "render", "diagnostics");
     let line = |bytes: usize| {
@@ -182,8 +183,8 @@ fn best<I, O>(mut input: impl FnMut() -> I, mut run: impl FnMut(I) -> O) -> f64 
     best
 }
 
-/// The time that this thread has run so far, which other programs cannot take from it; where the system does not say, the time of
-/// day.
+/// The time that this thread has run so far, which other programs cannot take from it; where the system does
+/// not say, the time of day.
 fn seconds() -> f64 {
     static START: OnceLock<Instant> = OnceLock::new();
     let schedule = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
@@ -191,8 +192,9 @@ fn seconds() -> f64 {
     nanoseconds.map_or_else(|| START.get_or_init(Instant::now).elapsed().as_secs_f64(), |n| n / 1e9)
 }
 
-/// The most bytes that a process of its own had at once while it checked the text (and lowered it), as a multiple of the text; the text
-/// itself, which it read before, not included. 0 where the system does not say.
+/// The most bytes that a process of its own had at once while it checked the text (and lowered it), as a
+/// multiple of the text; the text itself, which it read before, not included. 0 where the system does not
+/// say.
 fn memory(stage: &str, text: &str) -> f64 {
     let path = std::env::temp_dir().join(format!("ptx-bench-{}.ptx", std::process::id()));
     std::fs::write(&path, text).expect("room for the text");
@@ -285,8 +287,8 @@ fn many(bytes: usize) -> String {
     text
 }
 
-/// One kernel whose blocks are the bodies of all kernels. Parameters become variables of the blocks, and device functions and
-/// variables of module scope stand before it, once.
+/// One kernel whose blocks are the bodies of all kernels. Parameters become variables of the blocks, and
+/// device functions and variables of module scope stand before it, once.
 fn one(bytes: usize) -> String {
     let kernels = kernels();
     let mut text = HEADER.to_owned() + ".file 1 \"kernels.cu\"\n.file 2 \"header.h\"\n";

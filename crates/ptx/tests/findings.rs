@@ -1,4 +1,5 @@
-//! Texts that violated a property earlier (`findings/NAME.ptx`, most found by the fuzz targets): none does now.
+//! Texts that violated a property earlier (`findings/NAME.ptx`, most found by the fuzz targets): none does
+//! now.
 
 #[path = "support/facts.rs"]
 mod facts;

@@ -1,5 +1,5 @@
-//! Formatting changes only white space, and is idempotent: for all texts of the tests, and for randomly changed
-//! texts.
+//! Formatting changes only white space, and is idempotent: for all texts of the tests, and for randomly
+//! changed texts.
 
 #[path = "support/language.rs"]
 mod language;

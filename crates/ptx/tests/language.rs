@@ -1,5 +1,5 @@
-//! Checks every module of `tests/language`, and compares the findings on each line with the line's expectation.
-//! Each module is one trial.
+//! Checks every module of `tests/language`, and compares the findings on each line with the line's
+//! expectation. Each module is one trial.
 //!
 //! Only the expectations decide what is right. The file format is described in `tests/language/README.md`.
 

@@ -1,7 +1,7 @@
-//! Checks every statement of `tests/later/samples.tsv` in a module of its version and target. A statement that
-//! ptxas accepts must be accepted, or refused as not implemented by a diagnostic that gives the version and
-//! target that introduced it. A statement that ptxas rejects must be an error. Each statement is one trial. The
-//! file is described in `tests/later/README.md`.
+//! Checks every statement of `tests/later/samples.tsv` in a module of its version and target. A statement
+//! that ptxas accepts must be accepted, or refused as not implemented by a diagnostic that gives the version
+//! and target that introduced it. A statement that ptxas rejects must be an error. Each statement is one
+//! trial. The file is described in `tests/later/README.md`.
 
 use std::path::Path;
 

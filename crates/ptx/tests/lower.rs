@@ -1,5 +1,5 @@
-//! Lowering: small texts with the expected programs (`lower/NAME.ptx`, `lower/NAME.ir`, reviewed line by line),
-//! the rules of the IR on all fixtures, and random control flow, executed as text and as blocks.
+//! Lowering: small texts with the expected programs (`lower/NAME.ptx`, `lower/NAME.ir`, reviewed line by
+//! line), the rules of the IR on all fixtures, and random control flow, executed as text and as blocks.
 
 use ptx::check::module::{Function, Operand, Statement};
 use ptx::check::{CheckOptions, Module, check};

@@ -1,8 +1,8 @@
 //! Suggestions for misspelled words, and diagnostics about files that are not PTX and about constants out of
 //! range.
 //!
-//! Expected suggestions are the original words, from every row of the table; the other expectations are from the
-//! manual.
+//! Expected suggestions are the original words, from every row of the table; the other expectations are from
+//! the manual.
 
 use ptx::check::{CheckOptions, check};
 use ptx::diag::{Code, Diagnostic};
@@ -116,7 +116,8 @@ fn every_word_of_the_table_is_suggested() {
                 let question = helps.iter().any(|h| {
                     h.split_once('?').is_some_and(|(question, _)| question.contains(&format!("`.{word}`")))
                 });
-                // What another version or a removed form is has another message, and several words may be as near.
+                // What another version or a removed form is has another message, and several words may be as
+                // near.
                 let near = helps.iter().any(|h| h.starts_with("did you mean `.") && h.contains(" or "));
                 let other_level = found.iter().any(|d| d.code != Code::NoSuchForm);
                 if !question && !near && !other_level {

@@ -1,8 +1,8 @@
 //! Parses the texts under `tests/syntax/` and compares the diagnostics with the expectations in the texts.
 //!
-//! `ok/*.ptx` have none. In `err/*.ptx` a comment below a line names a diagnostic on it: `// ^ P0005 words` means
-//! one at the column of the `^`, and `// ERROR P0005 12:3 words` one anywhere. The words, if any, are in its
-//! message, its label or its help. Lines and columns are written by hand.
+//! `ok/*.ptx` have none. In `err/*.ptx` a comment below a line names a diagnostic on it: `// ^ P0005 words`
+//! means one at the column of the `^`, and `// ERROR P0005 12:3 words` one anywhere. The words, if any, are
+//! in its message, its label or its help. Lines and columns are written by hand.
 
 use ptx::diag::Diagnostic;
 use ptx::{LineIndex, syntax};

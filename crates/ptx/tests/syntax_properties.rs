@@ -1,5 +1,5 @@
-//! Properties of all texts: the joined tokens are equal to the text, parsing ends with a tree of bounded depth,
-//! spans nest, and the findings can be rendered.
+//! Properties of all texts: the joined tokens are equal to the text, parsing ends with a tree of bounded
+//! depth, spans nest, and the findings can be rendered.
 
 use proptest::prelude::*;
 use ptx::Span;

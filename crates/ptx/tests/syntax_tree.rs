@@ -1,4 +1,5 @@
-//! Contents of the syntax tree: operands, expressions and declarations in a notation that shows their structure.
+//! Contents of the syntax tree: operands, expressions and declarations in a notation that shows their
+//! structure.
 //!
 //! The right-hand sides are written by hand from PTX ISA §4.6.3 (precedence), §5.4 and §6.4.
 

@@ -135,7 +135,8 @@ fn parse_hex(digits: &str) -> Option<u64> {
     }
 }
 
-/// Bits of a float: decimal, `inf`, `nan`, `0f` with 8 digits, `0d` with 16, or `0x` with the bits of the type itself.
+/// Bits of a float: decimal, `inf`, `nan`, `0f` with 8 digits, `0d` with 16, or `0x` with the bits of the
+/// type itself.
 fn float(bits: u32, text: &str) -> Option<u64> {
     let prefix = text.get(..2).map(str::to_ascii_lowercase);
     let value = match prefix.as_deref() {

@@ -8,8 +8,9 @@
 //! library redirects its functions (`ptxvm-preload`).
 //!
 //! Invariant: a variable that the user has set keeps its value, except for lists, to which our entries are
-//! added. The exit status is that of the program, unless tools have found something in it. Not supported: a runtime
-//! inside a program whose symbols are stripped asks the driver to prove its vendor, which ours does not.
+//! added. The exit status is that of the program, unless tools have found something in it. Not supported: a
+//! runtime inside a program whose symbols are stripped asks the driver to prove its vendor, which ours does
+//! not.
 
 mod clients;
 mod findings;

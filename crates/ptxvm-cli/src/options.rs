@@ -134,7 +134,8 @@ impl From<Emit> for ptxvm::Listing {
 /// Options of `check`.
 #[derive(Debug, Args)]
 pub(crate) struct CheckOptions {
-    /// PTX files, folders (all `.ptx` files in them) or patterns such as `'kernels/**/*.ptx'`; `-` is standard input
+    /// PTX files, folders (all `.ptx` files in them) or patterns such as `'kernels/**/*.ptx'`; `-` is
+    /// standard input
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<String>,
     /// Check as if to load on this architecture [default: the module's own .target]
@@ -202,24 +203,27 @@ pub(crate) struct RunOptions {
     #[arg(long, value_name = "BYTES")]
     pub(crate) shared: Option<u32>,
     /// A kernel parameter, one for each in order: `TYPE:VALUE`, `in:FILE.npy`, `inout:FILE.npy[=OUT.npy]`,
-    /// `out:DTYPE[SHAPE]=FILE.npy`, `zeros:BYTES`, `bytes:HEX`, or an OBJECT (see below), whose handle it gets
+    /// `out:DTYPE[SHAPE]=FILE.npy`, `zeros:BYTES`, `bytes:HEX`, or an OBJECT (see below), whose handle it
+    /// gets
     #[arg(long = "arg", value_name = "ARG", allow_hyphen_values = true)]
     pub(crate) args: Vec<String>,
-    /// Bind the module's variable NAME (`.texref`, `.surfref`, `.samplerref`) to an OBJECT (see below); any number of them
+    /// Bind the module's variable NAME (`.texref`, `.surfref`, `.samplerref`) to an OBJECT (see below); any
+    /// number of them
     #[arg(long = "bind", value_name = "NAME=OBJECT")]
     pub(crate) binds: Vec<String>,
     /// Texels with a name, for objects that share them: `tex:@NAME`, `surf:@NAME`
     #[arg(long = "texels", value_name = "NAME=SOURCE[,FIELD=VALUE]...")]
     pub(crate) texels: Vec<String>,
-    /// Read kernel, grid, block, shared, args, bind and texels from this file; options of the command line override it
+    /// Read kernel, grid, block, shared, args, bind and texels from this file; options of the command line
+    /// override it
     #[arg(long = "launch", value_name = "FILE.json")]
     pub(crate) launch: Option<std::path::PathBuf>,
     /// Which engine executes
     #[arg(long, value_enum, default_value = "auto")]
     pub(crate) engine: Engine,
-    /// Which processor native code is generated for: `native`, `avx512`, `avx2` or `baseline`, then `,tuning=NAME` (zen4, zen5,
-    /// skylake-server, icelake-server, sapphirerapids), `,+FEATURE`, `,-FEATURE`. --emit takes any, others what this machine can
-    /// execute [default: native]
+    /// Which processor native code is generated for: `native`, `avx512`, `avx2` or `baseline`, then
+    /// `,tuning=NAME` (zen4, zen5, skylake-server, icelake-server, sapphirerapids), `,+FEATURE`, `,-FEATURE`.
+    /// --emit takes any, others what this machine can execute [default: native]
     #[arg(long, value_name = "CPU")]
     pub(crate) cpu: Option<ptxvm::Target>,
     /// Warps of a CTA that native code runs as one coarse warp, where possible [default: chosen by cost]
@@ -250,7 +254,8 @@ pub(crate) struct RunOptions {
     /// --threads, so that runs repeat
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
-    /// Initialise memory that the manual leaves undefined (shared and local memory, `malloc`) with these bytes, repeated, instead of zeros
+    /// Initialise memory that the manual leaves undefined (shared and local memory, `malloc`) with these
+    /// bytes, repeated, instead of zeros
     #[arg(long, value_name = "HEX", value_parser = ptxvm::Fill::parse)]
     pub(crate) fill: Option<ptxvm::Fill>,
     /// Check as if to load on this architecture [default: the module's own .target]
@@ -265,7 +270,8 @@ pub(crate) struct RunOptions {
     /// List the kernels of the module and their parameters, and run nothing
     #[arg(long)]
     pub(crate) list: bool,
-    /// Print each instruction of one thread, with its registers, as the interpreter executes it: `CTA:THREAD`, each `X[,Y[,Z]]` from 0
+    /// Print each instruction of one thread, with its registers, as the interpreter executes it:
+    /// `CTA:THREAD`, each `X[,Y[,Z]]` from 0
     #[arg(long, value_name = "X[,Y[,Z]]:X[,Y[,Z]]", value_parser = thread)]
     pub(crate) trace_thread: Option<([u32; 3], [u32; 3])>,
     /// Print what ran: engine, times, instructions
@@ -292,7 +298,8 @@ pub(crate) struct SanitizeOptions {
     /// Do not report what the rules in this file cover, one a line, such as `kind=race kernel=scan_* line=41`
     #[arg(long, value_name = "FILE")]
     pub(crate) suppressions: Option<std::path::PathBuf>,
-    /// Run with this many seeds, starting at --seed, each on new memory, and report which of them found something
+    /// Run with this many seeds, starting at --seed, each on new memory, and report which of them found
+    /// something
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) schedules: u32,
     /// How the kernel is run.
@@ -316,7 +323,8 @@ fn hex(text: &str) -> Result<String, String> {
 /// Options of `fmt`.
 #[derive(Debug, Args)]
 pub(crate) struct FmtOptions {
-    /// PTX files, folders or patterns, formatted in place; `-` is standard input, formatted to standard output
+    /// PTX files, folders or patterns, formatted in place; `-` is standard input, formatted to standard
+    /// output
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<String>,
     /// Write nothing; exit with 1 if a file is not in canonical layout
@@ -484,10 +492,12 @@ pub(crate) struct ExecOptions {
     /// The folder of the CUDA libraries [default: beside this program, or lib/ptxvm beside its folder]
     #[arg(long, value_name = "FOLDER", env = "PTXVM_LIBRARY_PATH")]
     pub(crate) library_path: Option<std::path::PathBuf>,
-    /// Run nothing, and print the variables for a shell: `eval "$(ptxvm exec --print-env)"`; the folder that they name stays
+    /// Run nothing, and print the variables for a shell: `eval "$(ptxvm exec --print-env)"`; the folder that
+    /// they name stays
     #[arg(long)]
     pub(crate) print_env: bool,
-    /// Put a stand-in for nvcc on PATH, which compiles device code to PTX by clang, for programs that call nvcc while they run
+    /// Put a stand-in for nvcc on PATH, which compiles device code to PTX by clang, for programs that call
+    /// nvcc while they run
     #[arg(long)]
     pub(crate) nvcc: bool,
     /// Sanitizers for the program's kernels.
@@ -501,7 +511,8 @@ pub(crate) struct ExecOptions {
 /// Options of `exec` for the tools.
 #[derive(Debug, Args)]
 pub(crate) struct ToolOptions {
-    /// Watch all kernels with tools: memcheck, racecheck, initcheck, synccheck, several with commas between them, or all
+    /// Watch all kernels with tools: memcheck, racecheck, initcheck, synccheck, several with commas between
+    /// them, or all
     #[arg(long, value_name = "TOOL[,TOOL]...", value_parser = tools)]
     pub(crate) tool: Option<Tools>,
     /// Write findings as JSON lines to this file, the summary last
@@ -548,10 +559,12 @@ pub(crate) struct LibraryOptions {
     /// Write to standard error each kernel that ran, with its time and instructions
     #[arg(long)]
     stats: bool,
-    /// After a trap, one call returns its error, and then the context works again, so that the next test of a suite can run
+    /// After a trap, one call returns its error, and then the context works again, so that the next test of a
+    /// suite can run
     #[arg(long)]
     recover: bool,
-    /// Let kernels access all memory of the process, for clients that pass host pointers to kernels (tensors on the CPU)
+    /// Let kernels access all memory of the process, for clients that pass host pointers to kernels (tensors
+    /// on the CPU)
     #[arg(long)]
     host_pointers: bool,
     /// Write to standard error each unsupported function that is called, each call that fails, or every call

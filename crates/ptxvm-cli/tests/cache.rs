@@ -6,8 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// Reads a table of constants and a variable through their addresses, which differ from process to process, stores the variable's own
-/// address in a register pair, and calls a function through a pointer.
+/// Reads a table of constants and a variable through their addresses, which differ from process to process,
+/// stores the variable's own address in a register pair, and calls a function through a pointer.
 const PTX: &str = "
 .version 6.4
 .target sm_70
@@ -241,7 +241,8 @@ fn a_folder_that_is_not_used_is_named_with_the_reason() {
     }
 }
 
-/// Processes are killed at any time while they make code, write it and read it; what they leave is right or not used.
+/// Processes are killed at any time while they make code, write it and read it; what they leave is right or
+/// not used.
 #[test]
 fn killed_processes_leave_a_folder_that_can_be_read() {
     let scratch = Scratch::new("killed");
@@ -269,7 +270,8 @@ fn killed_processes_leave_a_folder_that_can_be_read() {
     }
 }
 
-/// The process ends while code is compiled in the background, or before, or after: it neither hangs nor crashes.
+/// The process ends while code is compiled in the background, or before, or after: it neither hangs nor
+/// crashes.
 #[test]
 fn a_process_may_end_while_code_is_made() {
     let scratch = Scratch::new("end");

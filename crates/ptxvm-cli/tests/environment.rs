@@ -193,7 +193,8 @@ fn a_temporary_folder_that_is_not_there_is_named() {
     assert!(text(&output.stderr).contains("TMPDIR"));
 }
 
-/// Our folder stands in front of the search path; where there is none, that must not hide the programs of the system.
+/// Our folder stands in front of the search path; where there is none, that must not hide the programs of the
+/// system.
 #[test]
 fn programs_are_found_without_a_search_path() {
     let scratch = Scratch::new("path");

@@ -142,7 +142,8 @@ fn variables_are_set_unless_the_user_has() {
     assert_eq!(found, "CUDA:PTX mine 75 1 1 interp /theirs\n");
 }
 
-/// Programs that are linked with NVIDIA's runtime want its symbols in a version, which the loader misses aloud.
+/// Programs that are linked with NVIDIA's runtime want its symbols in a version, which the loader misses
+/// aloud.
 #[test]
 fn the_runtime_has_the_versions_that_programs_want() {
     let libraries = Libraries::new("versions");

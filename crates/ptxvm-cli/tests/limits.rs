@@ -138,7 +138,8 @@ fn little_memory_is_enough_or_said_to_be_too_little() {
     refused("ulimit -v 80000", &["check", &scratch.write("much.ptx", much)], "out of memory: ");
 }
 
-/// What is nested as deep as the parser allows, and expressions as deep as LLVM makes them, need no stack of the first thread's.
+/// What is nested as deep as the parser allows, and expressions as deep as LLVM makes them, need no stack of
+/// the first thread's.
 #[test]
 fn a_small_stack_is_enough() {
     let scratch = Scratch::new("stack");
@@ -193,7 +194,8 @@ fn arrays_of_any_size_are_had_or_refused() {
     run("", "in:/dev/zero", "not a .npy file");
 }
 
-/// Beside device memory, an array takes none: 60 MB come out of a process of 500 MB, half of which are the device's.
+/// Beside device memory, an array takes none: 60 MB come out of a process of 500 MB, half of which are the
+/// device's.
 #[test]
 fn results_are_written_without_a_copy() {
     let scratch = Scratch::new("large");

@@ -185,7 +185,8 @@ fn arrays_go_in_and_out() {
     assert_eq!(found[found.len() - 333 * 8..], expected[expected.len() - 333 * 8..]);
 }
 
-/// `--emit wir` and `--emit remarks` say what the compiler made of the kernel, and `--stats` repeats the remarks behind a run.
+/// `--emit wir` and `--emit remarks` say what the compiler made of the kernel, and `--stats` repeats the
+/// remarks behind a run.
 #[test]
 #[cfg(feature = "jit")]
 fn listings_and_stats_say_what_the_compiler_did() {

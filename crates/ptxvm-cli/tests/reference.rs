@@ -98,7 +98,8 @@ fn the_diagnostics() {
     for (code, title) in &codes {
         let explained = said(&["explain", code]);
         let (_, body) = explained.split_once('\n').expect("a page has a heading");
-        // Headings of a page are below that of its code, and the same on all pages: they get no anchors of their own.
+        // Headings of a page are below that of its code, and the same on all pages: they get no anchors of
+        // their own.
         let body: Vec<String> = body.trim().lines().map(below).collect();
         let _infallible = write!(page, "\n## {code}\n\n*{title}*\n\n{}\n", body.join("\n"));
     }

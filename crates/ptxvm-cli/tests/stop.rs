@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// The longest time from a signal to the end of the program. The launches of these tests would take years. Chosen:
-/// the promise is a second, and a machine that runs tests may have a high load.
+/// The longest time from a signal to the end of the program. The launches of these tests would take years.
+/// Chosen: the promise is a second, and a machine that runs tests may have a high load.
 const SOON: Duration = Duration::from_secs(20);
-/// The most processor time in seconds for a launch with a time limit of 0.2 s. Unlike wall-clock time, it does not
-/// depend on the load. Chosen: the end of a compilation takes up to two seconds, and the launch would take hours.
+/// The most processor time in seconds for a launch with a time limit of 0.2 s. Unlike wall-clock time, it
+/// does not depend on the load. Chosen: the end of a compilation takes up to two seconds, and the launch
+/// would take hours.
 const LIMITED: f64 = 10.0;
 
 /// A file that goes with the test.

@@ -111,7 +111,8 @@ fn a_texture_with_every_field_of_its_sampler() {
     let want = [a, c, a, c, a, c].concat();
     let fields = "geom=1d,channel_data_type=unorm_int8,normalized_coords=1,addr_mode=wrap";
     assert_eq!(run(fields, "wrap.npy"), floats(&want));
-    // Linear, border: at 0 half the border (rg 0 0, no alpha channel: 1) and half of texel 0; at 1/2 texel 0 itself; at 1 half of each.
+    // Linear, border: at 0 half the border (rg 0 0, no alpha channel: 1) and half of texel 0; at 1/2 texel 0
+    // itself; at 1 half of each.
     let fields = "geom=1d,channel_data_type=unorm_int8,channel_order=rg,filter_mode=linear,addr_mode_0=clamp_to_border";
     let got = run(fields, "linear.npy");
     let half = |x: [f32; 4], y: [f32; 4]| [0, 1, 2, 3].map(|i| (x[i] + y[i]) / 2.0);

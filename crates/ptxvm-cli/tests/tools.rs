@@ -33,7 +33,8 @@ fn err(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).expect("UTF-8")
 }
 
-/// Two mistakes: line 11 stores out of bounds, line 12 reads shared memory that nothing wrote, which line 13 stores.
+/// Two mistakes: line 11 stores out of bounds, line 12 reads shared memory that nothing wrote, which line 13
+/// stores.
 const WRONG: &str = "\
 .version 6.4
 .target sm_70

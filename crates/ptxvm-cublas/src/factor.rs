@@ -293,7 +293,8 @@ blas! {
         call, trans: word, n: int, nrhs: int, a: ptr, lda: int, pivots: ptr, b: ptr, ldb: int, info: ptr,
         batch: int,
     ) {
-        // `info`, in host memory, receives the negated position of the wrong argument, counted after the handle.
+        // `info`, in host memory, receives the negated position of the wrong argument, counted after the
+        // handle.
         let wrong = |holds: bool, place: i32| {
             if holds {
                 return Ok(());

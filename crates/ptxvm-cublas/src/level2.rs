@@ -307,7 +307,8 @@ blas! {
         cublasZhemv_v2 cublasZhemv_v2_64 <C64>,
     }
 
-    /// Symmetric for real numbers and hermitian for complex ones: BLAS has no other banded and packed products.
+    /// Symmetric for real numbers and hermitian for complex ones: BLAS has no other banded and packed
+    /// products.
     fn sbmv[W](
         call, uplo: word, n: int, k: int, alpha: ptr, a: ptr, lda: int, x: ptr, incx: int, beta: ptr, y: ptr,
         incy: int,

@@ -1,7 +1,8 @@
-//! The lines that the library writes to standard error, by the common setting `PTXVM_LOG` ([`host_memory::log`]).
+//! The lines that the library writes to standard error, by the common setting `PTXVM_LOG`
+//! ([`host_memory::log`]).
 //!
-//! Invariant: nothing here fails. Without the setting only work that failed in a stream is reported, as the driver
-//! reports traps.
+//! Invariant: nothing here fails. Without the setting only work that failed in a stream is reported, as the
+//! driver reports traps.
 
 use crate::status::Status;
 pub(crate) use host_memory::log::say;

@@ -353,8 +353,8 @@ impl HostBytes {
     pub(crate) fn copy(&self, from: &HostBytes) {
         let bytes = self.bytes.min(from.bytes);
         if bytes > 0 {
-            // SAFETY: both permitted the copy when they were checked, and the caller keeps them valid until it
-            // is complete.
+            // SAFETY: both permitted the copy when they were checked, and the caller keeps them valid until
+            // it is complete.
             unsafe { std::ptr::copy(from.start.0.cast_const().cast::<u8>(), self.start.0.cast(), bytes) };
         }
     }
@@ -374,8 +374,8 @@ impl HostBytes {
         if self.bytes == 0 {
             return with(&mut []);
         }
-        // SAFETY: the bytes were writable when they were checked, and the caller of the copy does not use them
-        // until it is complete.
+        // SAFETY: the bytes were writable when they were checked, and the caller of the copy does not use
+        // them until it is complete.
         with(unsafe { std::slice::from_raw_parts_mut(self.start.0.cast(), self.bytes) })
     }
 }
@@ -536,7 +536,8 @@ impl SharedOfBlock {
     }
 }
 
-/// The function that the loader calls when the process ends, after the destructors of the program and of libraries that depend on this one.
+/// The function that the loader calls when the process ends, after the destructors of the program and of
+/// libraries that depend on this one.
 #[used]
 #[cfg_attr(target_os = "linux", unsafe(link_section = ".fini_array"))]
 static AT_END: extern "C" fn() = {

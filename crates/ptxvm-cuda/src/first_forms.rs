@@ -1,7 +1,7 @@
 //! First forms of functions whose second form has the same parameters.
 //!
-//! Headers replace the names by those of the second form, so only programs that search a function by its plain
-//! name call these. First forms that differ have addresses and sizes of 32 bits, and are refused.
+//! Headers replace the names by those of the second form, so only programs that search a function by its
+//! plain name call these. First forms that differ have addresses and sizes of 32 bits, and are refused.
 //!
 //! Invariant: a first form does what the second does, and is logged by the second's name.
 

@@ -1,4 +1,5 @@
-//! The lines that the library writes to standard error, by the common setting `PTXVM_LOG` ([`host_memory::log`]).
+//! The lines that the library writes to standard error, by the common setting `PTXVM_LOG`
+//! ([`host_memory::log`]).
 //!
 //! Invariant: nothing here fails. Without the setting only traps, rejected modules and advice are reported.
 

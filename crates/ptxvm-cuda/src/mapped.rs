@@ -62,8 +62,8 @@ impl Properties {
     /// The device of the memory. Memory of the host counts as the first device's.
     ///
     /// # Errors
-    /// `CUDA_ERROR_INVALID_VALUE`, `CUDA_ERROR_INVALID_DEVICE`; `CUDA_ERROR_NOT_SUPPORTED` for handles that are
-    /// not file descriptors, and for handles of host memory.
+    /// `CUDA_ERROR_INVALID_VALUE`, `CUDA_ERROR_INVALID_DEVICE`; `CUDA_ERROR_NOT_SUPPORTED` for handles that
+    /// are not file descriptors, and for handles of host memory.
     fn device(&self) -> Result<DeviceId, Status> {
         if self.kind != PINNED || self.handles < 0 {
             return Err(Status::InvalidValue);

@@ -129,8 +129,8 @@ impl Batch {
         &self.shown
     }
 
-    /// Runs all operations in order. `go_on` tells whether to continue waiting: a trap may have stopped the work
-    /// that would have written a number.
+    /// Runs all operations in order. `go_on` tells whether to continue waiting: a trap may have stopped the
+    /// work that would have written a number.
     ///
     /// # Errors
     /// `CUDA_ERROR_ILLEGAL_ADDRESS` for memory that was freed since the batch was checked.

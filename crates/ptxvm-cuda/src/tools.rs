@@ -6,10 +6,12 @@
 //! the program dies, and printed when its launch, or the call that found it, has ended. Without `ptxvm exec`
 //! (`PTXVM_TOOL` alone) the report is written here.
 //!
-//! Memory that the program has allocated and not freed is a leak when its context is destroyed, and when the process ends by `exit` or by
-//! returning from `main`. A process that ends by `_exit`, a signal or `exec` reports no leaks.
+//! Memory that the program has allocated and not freed is a leak when its context is destroyed, and when the
+//! process ends by `exit` or by returning from `main`. A process that ends by `_exit`, a signal or `exec`
+//! reports no leaks.
 //!
-//! Invariants: a forked child reports nothing of its parent. Nothing here fails, or lets a call of the program fail.
+//! Invariants: a forked child reports nothing of its parent. Nothing here fails, or lets a call of the
+//! program fail.
 
 use crate::environment::read;
 use crate::handles::Handle;
@@ -22,7 +24,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// How long the end of a process waits for work of streams. Chosen: kernels of tests end sooner, and an endless kernel must not delay the end of the process.
+/// How long the end of a process waits for work of streams. Chosen: kernels of tests end sooner, and an
+/// endless kernel must not delay the end of the process.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long it waits for a lock, whose holder may be gone.
 const LOCKED: Duration = Duration::from_secs(1);
@@ -135,7 +138,8 @@ impl Tools {
 }
 
 impl Tools {
-    /// As [`Tools::settle`], at the end of a call: if something was found, and no launch runs that has not told all yet.
+    /// As [`Tools::settle`], at the end of a call: if something was found, and no launch runs that has not
+    /// told all yet.
     pub(crate) fn settle_idle(&self, vm: &Vm) {
         let news = self.news.load(Ordering::Relaxed);
         if news && vm.sanitizer().is_some_and(|sanitizer| sanitizer.watch().rests(Duration::ZERO)) {

@@ -25,7 +25,8 @@ const NOTES: &str = "PTXVM_TEST_NOTES";
 /// The number of the child: each calls every [`PARTS`]th function.
 const PART: &str = "PTXVM_TEST_PART";
 const PARTS: usize = 2;
-/// A call that takes longer counts as one that hangs. Chosen: far above what a loaded machine needs for any of them.
+/// A call that takes longer counts as one that hangs. Chosen: far above what a loaded machine needs for any
+/// of them.
 const LONGEST: Duration = Duration::from_secs(60);
 /// Functions whose call fails even with valid arguments, because the environment of the test has no capture,
 /// no peer, no parameter that was set, ...

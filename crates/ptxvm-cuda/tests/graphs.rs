@@ -547,8 +547,8 @@ fn nodes_of_any_type_return_their_parameters() {
     let mut launch = describe(kernel);
     assert_eq!((launch[0], launch[2], launch[3]), (0, double as u64, 1 | 1 << 32));
     assert_eq!(launch[10], context as u64);
-    // The parameters can be set again, in the node and in a new one. The list that a node returns is valid until
-    // its parameters change.
+    // The parameters can be set again, in the node and in a new one. The list that a node returns is valid
+    // until its parameters change.
     api.ok("cuGraphNodeSetParams_v2", (kernel, launch.as_mut_ptr()));
     launch = describe(kernel);
     let last = api.make("cuGraphAddNode_v3", |out: *mut usize| {

@@ -1,6 +1,8 @@
-//! Sanitizers of a program's kernels and calls (`PTXVM_TOOL`): what is found, and that it is not lost however the process ends.
+//! Sanitizers of a program's kernels and calls (`PTXVM_TOOL`): what is found, and that it is not lost however
+//! the process ends.
 //!
-//! The library reads the variables when it starts, so each program is a process of its own: this test with a mode.
+//! The library reads the variables when it starts, so each program is a process of its own: this test with a
+//! mode.
 
 mod support;
 

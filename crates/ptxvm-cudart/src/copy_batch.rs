@@ -11,8 +11,8 @@ use crate::ffi::Handle;
 use crate::version::is_13;
 
 runtime! {
-    /// Copies between several addresses of any kind. In CUDA 13 the function does not return the index of a wrong
-    /// copy.
+    /// Copies between several addresses of any kind. In CUDA 13 the function does not return the index of a
+    /// wrong copy.
     fn cudaMemcpyBatchAsync | cudaMemcpyBatchAsync_ptsz as default (
         to: Handle, from: Handle, sizes: Handle, count: usize, attributes: Handle, starts: Handle, groups: usize,
         eighth: Handle, ninth: Handle,

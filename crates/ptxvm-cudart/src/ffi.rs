@@ -129,8 +129,8 @@ struct LoadedObject {
     loaded: u64,
 }
 
-/// Calls `see` with the number of objects that the process has loaded so far, and with the path of each loaded
-/// object, until it returns false.
+/// Calls `see` with the number of objects that the process has loaded so far, and with the path of each
+/// loaded object, until it returns false.
 #[cfg(target_os = "linux")]
 pub(crate) fn loaded_objects(mut see: impl FnMut(u64, &[u8]) -> bool) {
     type See<'a> = &'a mut dyn FnMut(u64, &[u8]) -> bool;

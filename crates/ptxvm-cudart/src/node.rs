@@ -2,7 +2,8 @@
 //!
 //! The driver's structure has the same size and, except for kernels and copies, the same contents.
 //!
-//! Invariant: the function of a kernel node is the host stub that the program launches, if the kernel has one.
+//! Invariant: the function of a kernel node is the host stub that the program launches, if the kernel has
+//! one.
 
 use crate::array::{Parameters3D, driver_copy, line, runtime_copy};
 use crate::device::context;
@@ -21,8 +22,8 @@ type Words = [u64; 32];
 
 /// The index of the union's first word.
 const UNION: usize = 2;
-/// The words of a kernel's parameters that both structures have, from the grid to the list of extra parameters,
-/// and the driver's later words: a `CUkernel` and a context.
+/// The words of a kernel's parameters that both structures have, from the grid to the list of extra
+/// parameters, and the driver's later words: a `CUkernel` and a context.
 const KERNEL_TAIL: std::ops::Range<usize> = UNION + 7..32;
 /// The index of a copy's first word in the union: it follows the flags and a context.
 const COPY: usize = UNION + 2;

@@ -1,6 +1,7 @@
 //! `cudaDeviceProp`: the properties of a device, in the layouts of CUDA 11, 12 and 13.
 //!
-//! Programs for CUDA 12 call `cudaGetDeviceProperties_v2`, those for CUDA 11 and 13 `cudaGetDeviceProperties`.
+//! Programs for CUDA 12 call `cudaGetDeviceProperties_v2`, those for CUDA 11 and 13
+//! `cudaGetDeviceProperties`.
 //!
 //! Invariant: every number is an attribute of the device from the driver. An attribute that the driver does
 //! not know is 0.

@@ -1,7 +1,7 @@
 //! Texture and surface references, which CUDA has up to version 11.
 //!
-//! A reference is a variable of the program with the parameters of its sampling. They are passed to the driver's
-//! reference when memory is bound, as documented.
+//! A reference is a variable of the program with the parameters of its sampling. They are passed to the
+//! driver's reference when memory is bound, as documented.
 //!
 //! Invariant: a reference belongs to the module of its registration, on the current device.
 //!

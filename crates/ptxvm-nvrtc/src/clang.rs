@@ -20,8 +20,9 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// The versions in the executable names that are searched, newest first, before plain `clang`. Version 16 lacks
-/// builtins that `device/` needs, 19 is the oldest with which the tests pass; `device/rtc.h` rejects older ones.
+/// The versions in the executable names that are searched, newest first, before plain `clang`. Version 16
+/// lacks builtins that `device/` needs, 19 is the oldest with which the tests pass; `device/rtc.h` rejects
+/// older ones.
 const VERSIONS: std::ops::RangeInclusive<u32> = 19..=30;
 /// The interval at which the child and the caller's callback are polled. Small programs take a fifth of a
 /// second.

@@ -97,8 +97,8 @@ fn function(endian: Endianness, symbol: &Symbol, names: &[u8]) -> Option<Functio
 }
 
 impl Runtime {
-    /// The major version of CUDA that has these functions. Properties of devices have a second function only in
-    /// CUDA 12, and the functions that act on threads ended with it.
+    /// The major version of CUDA that has these functions. Properties of devices have a second function only
+    /// in CUDA 12, and the functions that act on threads ended with it.
     pub(crate) fn major(&self) -> u32 {
         let has = |name: &str| self.functions.iter().any(|function| function.name == name);
         if has("cudaGetDeviceProperties_v2") {

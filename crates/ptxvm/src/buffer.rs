@@ -73,8 +73,8 @@ impl<T: Element> Buffer<T> {
         self.address
     }
 
-    /// Reports to the sanitizers that the host has written the whole buffer by its address, which they do not see. Does nothing without
-    /// sanitizers.
+    /// Reports to the sanitizers that the host has written the whole buffer by its address, which they do not
+    /// see. Does nothing without sanitizers.
     pub fn report_write(&self) {
         self.device.memory.tell_written(self.address, (self.len * size_of::<T>()) as u64);
     }

@@ -71,7 +71,8 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// Why a launch with an engine had no native code; `None` if it had, and if the interpreter was requested.
+    /// Why a launch with an engine had no native code; `None` if it had, and if the interpreter was
+    /// requested.
     pub fn not_native(&self, engine: Engine) -> Option<&str> {
         match (&self.why_not, engine) {
             (Some(why), _) => Some(why),

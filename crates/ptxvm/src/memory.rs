@@ -46,7 +46,8 @@ impl Vm {
         self.device.copy_out(address, bytes)
     }
 
-    /// Copies bytes of the device to the device; they may overlap. Sanitizers do not take them to leave for the host.
+    /// Copies bytes of the device to the device; they may overlap. Sanitizers do not take them to leave for
+    /// the host.
     ///
     /// # Errors
     /// As [`Vm::write`], for either side.
@@ -54,7 +55,8 @@ impl Vm {
         Ok(self.device.memory.copy(to, from, bytes)?)
     }
 
-    /// Tells the sanitizers that the host writes bytes by other ways than [`Vm::write`]: they are defined from now on.
+    /// Tells the sanitizers that the host writes bytes by other ways than [`Vm::write`]: they are defined
+    /// from now on.
     pub fn report_write(&self, address: u64, bytes: u64) {
         self.device.memory.tell_written(address, bytes);
     }

@@ -389,10 +389,11 @@ fn registers(function: &ptx::ir::Function) -> u32 {
     (most + WORK).clamp(16, limit.clamp(16, 255))
 }
 
-/// Registers that leave room for the CTAs that a kernel's bounds name: an assembler keeps to them, so that such a launch is never
-/// out of resources.
+/// Registers that leave room for the CTAs that a kernel's bounds name: an assembler keeps to them, so that
+/// such a launch is never out of resources.
 fn registers_of_bounds(performance: &Performance) -> u32 {
-    /// Of a multiprocessor, on every device since compute capability 5.0; handed out to warps in units of 8 for each lane.
+    /// Of a multiprocessor, on every device since compute capability 5.0; handed out to warps in units of 8
+    /// for each lane.
     const REGISTERS: u64 = 65536;
     const UNIT: u64 = 8;
     let Some(threads) = performance.maxntid.or(performance.reqntid) else { return u32::MAX };

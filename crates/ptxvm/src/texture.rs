@@ -56,7 +56,8 @@ impl Array {
         Ok(Self { image, _device: Arc::clone(device) })
     }
 
-    /// Texels of device memory by address: rows of a 1d or 2d image, `pitch` bytes apart. Accesses after the memory is freed trap.
+    /// Texels of device memory by address: rows of a 1d or 2d image, `pitch` bytes apart. Accesses after the
+    /// memory is freed trap.
     pub(crate) fn at(
         device: &Arc<Device>,
         address: u64,

@@ -87,13 +87,14 @@ pub struct Options {
     pub cache: CodeCache,
     /// Sanitizers for all launches, which then run in the interpreter, one at a time, on one OS thread.
     pub sanitize: Option<ptx_sanitize::Options>,
-    /// What memory begins with that the manual leaves undefined: buffers, shared and local memory, the device heap. `None`: zeros.
+    /// What memory begins with that the manual leaves undefined: buffers, shared and local memory, the device
+    /// heap. `None`: zeros.
     pub fill: Option<Fill>,
 }
 
 impl Options {
-    /// [`Options::default`] with this sanitizer. [`Vm::findings`] returns its findings, so a test can assert that
-    /// there are none:
+    /// [`Options::default`] with this sanitizer. [`Vm::findings`] returns its findings, so a test can assert
+    /// that there are none:
     ///
     /// ```
     /// use ptxvm::{Arg, Launch, Options, Tool, Vm};
@@ -242,8 +243,8 @@ impl Vm {
         }
     }
 
-    /// Whether the sanitizers have reached their limit of findings; launches are then cancelled, unless the options
-    /// say otherwise.
+    /// Whether the sanitizers have reached their limit of findings; launches are then cancelled, unless the
+    /// options say otherwise.
     pub fn findings_are_full(&self) -> bool {
         self.device.sanitizer.as_ref().is_some_and(|sanitizer| sanitizer.is_full())
     }
@@ -338,8 +339,8 @@ impl Vm {
         self.zeroed(Buffer::new(&self.device, name, bytes, len)?, bytes)
     }
 
-    /// `bytes` uninitialised bytes in device memory, with a name for reports. They read as zero, and initcheck reports a kernel that reads them
-    /// before they are written.
+    /// `bytes` uninitialised bytes in device memory, with a name for reports. They read as zero, and
+    /// initcheck reports a kernel that reads them before they are written.
     ///
     /// # Errors
     /// As [`Vm::buffer`].

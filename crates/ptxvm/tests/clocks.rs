@@ -18,7 +18,8 @@ use ptxvm::{Arg, Cpu, Engine, Launch, Options, Vm};
 use std::time::Duration;
 
 const HEAD: &str = ".version 7.0\n.target sm_70\n.address_size 64\n";
-/// Register `%t` is the thread's number in its CTA, `%g` its number in the grid, `%out` the address of its word.
+/// Register `%t` is the thread's number in its CTA, `%g` its number in the grid, `%out` the address of its
+/// word.
 const START: &str = "
     .reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<30>, %t, %n, %g, %c; .reg .b64 %rd<20>, %out, %a, %b; .reg .f32 %f<9>;
     .reg .f64 %d<9>;
@@ -76,7 +77,8 @@ fn ways() -> Vec<How> {
     ways
 }
 
-/// What the interpreter leaves, which native code leaves too, in CTAs of all those sizes; by block and thread of the grid.
+/// What the interpreter leaves, which native code leaves too, in CTAs of all those sizes; by block and thread
+/// of the grid.
 fn everywhere(text: &str, blocks: &[u32]) -> Vec<Vec<u64>> {
     compare(text, blocks, &ways())
 }
@@ -121,7 +123,8 @@ fn a_straight_piece_takes_what_it_has() {
 
 #[test]
 fn a_loop_takes_its_turns() {
-    // The instructions that enter the loop, three in each iteration, and the one that reads the clock after it.
+    // The instructions that enter the loop, three in each iteration, and the one that reads the clock after
+    // it.
     let body = "mov.u32 %r1, 0; mov.u64 %a, %clock64;
         L: add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 100000; @%p1 bra L;
         mov.u64 %b, %clock64;";
@@ -148,7 +151,8 @@ fn lanes_that_part_take_the_instructions_of_all() {
             assert_eq!(*word, 2 + if parts { 6 } else { 3 } + 1, "thread {at} of {block}");
         }
     }
-    // Loops of different lengths: the warp executes as many iterations as the lane with the most. Another lane reads the clock as it leaves.
+    // Loops of different lengths: the warp executes as many iterations as the lane with the most. Another
+    // lane reads the clock as it leaves.
     let body = "mov.u64 %a, %clock64; mov.u32 %r1, 0;
         L: add.u32 %r1, %r1, 1; setp.le.u32 %p1, %r1, %t; @%p1 bra L;
         mov.u64 %b, %clock64;";
@@ -227,7 +231,8 @@ fn functions_take_what_they_execute() {
 
 #[test]
 fn what_the_interpreter_does_for_native_code_counts_once() {
-    // Steps without native code, alone and in parts of the warp; calls of the system; votes and exchanges that need all lanes.
+    // Steps without native code, alone and in parts of the warp; calls of the system; votes and exchanges
+    // that need all lanes.
     for body in [
         "mov.u64 %a, %clock64; pmevent 3; mov.u64 %b, %clock64;",
         "mov.u64 %a, %clock64; setp.lt.u32 %p1, %t, 7; @%p1 bra A; nanosleep.u32 100; A: pmevent 3; mov.u64 %b, %clock64;",

@@ -22,7 +22,8 @@ enum Home {
     Const,
 }
 
-/// How the addresses of a warp's lanes depend on the lane: native code compares each with bounds in its own way.
+/// How the addresses of a warp's lanes depend on the lane: native code compares each with bounds in its own
+/// way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
     /// All the same.
@@ -72,8 +73,8 @@ fn dot(space: &str) -> String {
     if space == "generic" { String::new() } else { format!("{space}.") }
 }
 
-/// A kernel that executes the instruction of the number `op` with addresses of that shape from `at` on: an address in a buffer, or an offset in
-/// a variable.
+/// A kernel that executes the instruction of the number `op` with addresses of that shape from `at` on: an
+/// address in a buffer, or an offset in a variable.
 fn text(space: &str, home: Home, shape: Shape) -> String {
     let name = |home| match home {
         Home::Buffer => "",
@@ -343,8 +344,9 @@ fn freed_memory() {
     lab.check("freed");
 }
 
-/// Loops whose addresses advance until they are out of bounds: native code checks many iterations and many warps at once, delays additions,
-/// and prefetches. `STEP` is what an iteration does with `%rd2`, the address of the thread in iteration `%r5`.
+/// Loops whose addresses advance until they are out of bounds: native code checks many iterations and many
+/// warps at once, delays additions, and prefetches. `STEP` is what an iteration does with `%rd2`, the address
+/// of the thread in iteration `%r5`.
 const LOOPS: &[&str] = &[
     "ld.global.u32 %r10, [%rd2]; add.u32 %r11, %r11, %r10;",
     "st.global.u32 [%rd2], %r1;",
@@ -380,7 +382,8 @@ fn loops_that_leave_the_memory() {
             let module = lab.vm.load("loop.ptx", &loop_text(step)).unwrap_or_else(|error| panic!("{error}"));
             let kernel = module.kernel("k").expect("the kernel");
             for block in [1u32, 32, 64, 128] {
-                // Up and down, in steps of a row, of the block, of a multiple of it, and in steps that wrap around.
+                // Up and down, in steps of a row, of the block, of a multiple of it, and in steps that wrap
+                // around.
                 for stride in [u64::from(block) * 4, 64, 4, 4096, 1 << 40, 64_u64.wrapping_neg(), 1 << 63] {
                     let start = lab.target.address() + if stride >> 62 == 3 { BYTES - 512 } else { 0 };
                     let mut expected = None;
@@ -410,7 +413,8 @@ fn loops_that_leave_the_memory() {
     }
 }
 
-/// Numbers that are no addresses of memory, but of functions, blocks, barriers, strings and what `malloc` gave.
+/// Numbers that are no addresses of memory, but of functions, blocks, barriers, strings and what `malloc`
+/// gave.
 const OTHERS: &str = r#".version 7.0
 .target sm_80
 .address_size 64

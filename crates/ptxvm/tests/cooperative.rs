@@ -10,7 +10,8 @@ const ENGINES: &[Engine] = if cfg!(feature = "jit") {
     &[Engine::Interp, Engine::Auto]
 };
 
-/// A kernel: `%rd1` is the address of words, `%r1` the thread, `%r2` the CTA, `%r3` how many CTAs; `s` has words 1 to 8.
+/// A kernel: `%rd1` is the address of words, `%r1` the thread, `%r2` the CTA, `%r3` how many CTAs; `s` has
+/// words 1 to 8.
 fn text(before: &str, body: &str) -> String {
     format!(
         ".version 8.3\n.target sm_80\n.address_size 64\n.shared .align 4 .b32 own[8];\n{before}\n\

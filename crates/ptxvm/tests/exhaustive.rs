@@ -1,16 +1,18 @@
-//! Instructions on 8 and 16 bits, for every value of the first operand: arithmetic and logic of 16 bits (with some second operands),
-//! conversions from 8 and 16 bit integers and from halves (PTX ISA §9.7.1, §9.7.5, §9.7.7, §9.7.8.14). And reciprocal square roots, which
-//! native code may refine from an estimate (PTX ISA §9.7.3.16): two whole binades, and operands of every exponent.
+//! Instructions on 8 and 16 bits, for every value of the first operand: arithmetic and logic of 16 bits (with
+//! some second operands), conversions from 8 and 16 bit integers and from halves (PTX ISA §9.7.1, §9.7.5,
+//! §9.7.7, §9.7.8.14). And reciprocal square roots, which native code may refine from an estimate (PTX ISA
+//! §9.7.3.16): two whole binades, and operands of every exponent.
 //!
-//! Expected values are those of Rust's integers, of its conversions (`as` between integers and from integers to floats rounds to
-//! nearest even), and of halves decoded here, rounded by the functions of `f64`, in which every half is exact.
+//! Expected values are those of Rust's integers, of its conversions (`as` between integers and from integers
+//! to floats rounds to nearest even), and of halves decoded here, rounded by the functions of `f64`, in which
+//! every half is exact.
 
 use ptxvm::{Arg, Engine, Launch, Vm};
 
 const VALUES: usize = 1 << 16;
 
-/// Runs `body` once for each value `%a` of 16 bits (`%w` is its zero-extension to 32 bits), with `%b`, and gives what it leaves in `%d`
-/// of 64 bits; native code, where it is made, must agree with the interpreter.
+/// Runs `body` once for each value `%a` of 16 bits (`%w` is its zero-extension to 32 bits), with `%b`, and
+/// gives what it leaves in `%d` of 64 bits; native code, where it is made, must agree with the interpreter.
 fn run(vm: &Vm, body: &str, b: u16) -> Vec<u64> {
     let text = format!(
         ".version 6.4
@@ -298,7 +300,8 @@ fn reciprocal_square_roots_have_two_roundings() {
     let vm = Vm::new().expect("a machine");
     roots(&vm, false, 0x3f80_0000, 1, 1 << 24);
     for ftz in [false, true] {
-        // The step is odd, so that significands vary with the exponents; and all numbers around the least that is estimated.
+        // The step is odd, so that significands vary with the exponents; and all numbers around the least
+        // that is estimated.
         roots(&vm, ftz, 0, 4099, 1 << 20);
         roots(&vm, ftz, 0x1880_0000 - (1 << 15), 1, 1 << 16);
     }

@@ -126,8 +126,8 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ("spin_token", "race", "as above"),
 ];
 
-/// Whether a case runs on this without `PTXVM_TESTS`: every case for the best processor, every other for a lesser one, whose
-/// code takes the longest to compile.
+/// Whether a case runs on this without `PTXVM_TESTS`: every case for the best processor, every other for a
+/// lesser one, whose code takes the longest to compile.
 fn is_chosen(on: On, name: &str) -> bool {
     on.cpu().is_none() || levels::hash(name).is_multiple_of(2)
 }
@@ -185,7 +185,8 @@ struct Array {
     bytes: Vec<u8>,
 }
 
-/// An array as numpy writes it, in version 1 of the format: a mark, two bytes of length, a dictionary, the data.
+/// An array as numpy writes it, in version 1 of the format: a mark, two bytes of length, a dictionary, the
+/// data.
 fn npy(path: &Path) -> Result<Array, String> {
     let wrong = |why: &str| format!("{}: {why}", path.display());
     let file = std::fs::read(path).map_err(|e| wrong(&e.to_string()))?;

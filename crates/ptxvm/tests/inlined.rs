@@ -1,4 +1,5 @@
-//! Kernels that call device functions: the functions are inlined, and give the same results and traps as calls.
+//! Kernels that call device functions: the functions are inlined, and give the same results and traps as
+//! calls.
 //!
 //! Expected values are computed here by the same functions in Rust. With a sanitizer functions stay calls, so
 //! that run is the reference for everything else.

@@ -23,7 +23,8 @@ fn sums_are_right_beyond_the_last_whole_cta() -> Result<(), Error> {
     let args = [1000u32.into(), 2.5f32.into(), Arg::buffer(&from), Arg::buffer(&to)];
     let report = vm.launch(&kernel, &Launch::new([4, 1, 1], [256, 1, 1]).args(&kernel, &args)?)?;
     assert!(to.read()?.iter().zip(&x).all(|(y, x)| *y == 2.5 * x + 1.0));
-    // 1024 threads, 18 instructions each, of which 4 have a guard that 24 threads fail; they are executed all the same.
+    // 1024 threads, 18 instructions each, of which 4 have a guard that 24 threads fail; they are executed all
+    // the same.
     assert!(report.thread_instructions >= 1000 * 18);
     Ok(())
 }

@@ -5,7 +5,8 @@
 use ptxvm::{Arg, CodeCache, Engine, Launch, Options, Vm};
 use std::fmt::Write as _;
 
-/// A kernel of so many conditions, each of another bit of what was computed before. LLVM's usual passes take half a minute for 400 of them.
+/// A kernel of so many conditions, each of another bit of what was computed before. LLVM's usual passes take
+/// half a minute for 400 of them.
 fn text(conditions: u32) -> String {
     let mut text = ".version 6.4\n.target sm_70\n.address_size 64\n.visible .entry large(.param .u64 out)\n{
         .reg .b32 %r<9>; .reg .b64 %d<4>; .reg .pred %p<2>;

@@ -36,7 +36,8 @@ mod process {
     /// Makes this program a process that leaves its device behind; a number follows.
     pub(super) const LEAVE: &str = "--leave";
 
-    /// Launches until code is being made in the background, and ends `delay` tenths of a millisecond later, with the device in place.
+    /// Launches until code is being made in the background, and ends `delay` tenths of a millisecond later,
+    /// with the device in place.
     pub(super) fn leave(delay: u32) {
         let vm = Vm::with(Options { cache: CodeCache::Off, ..Options::default() }).expect("a device");
         // Long enough to be compiled for some ten milliseconds.

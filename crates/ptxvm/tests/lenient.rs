@@ -5,7 +5,8 @@ use ptxvm::{Arg, CheckOptions, Code, Engine, Launch, Severity, Vm};
 
 const HEADER: &str = ".version 6.4\n.target sm_70\n.address_size 64\n";
 
-/// The functions and the body of a kernel `k(in, out)`: `%in` holds `in[tid]`, `%out` is stored to `out[tid]`.
+/// The functions and the body of a kernel `k(in, out)`: `%in` holds `in[tid]`, `%out` is stored to
+/// `out[tid]`.
 fn text(functions: &str, body: &str) -> String {
     format!(
         "{HEADER}{functions}\n.visible .entry k(.param .u64 in, .param .u64 out)\n{{\n\

@@ -4,7 +4,8 @@ use ptxvm::{Arg, CodeCache, Engine, Error, FaultKind, Kernel, Launch, Options, P
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-/// How long a launch may take to stop. The promise is a second; the machine that tests may have other things to do.
+/// How long a launch may take to stop. The promise is a second; the machine that tests may have other things
+/// to do.
 const SOON: Duration = Duration::from_millis(2500);
 
 const ENGINES: &[Engine] = if cfg!(feature = "jit") {

@@ -171,7 +171,7 @@ fn accesses_that_are_checked_together_fault_like_single_ones() {
         "add.u32 %r6, %r2, -5; setp.lt.u32 %p1, %r2, 5; @%p1 bra X; mul.wide.u32 %rd8, %r6, 4; add.u64 %rd8, %rd1, %rd8; \
          ld.global.u32 %r7, [%rd8]; st.global.u32 [%rd7], %r7; X: ret;",
         "add.u32 %r6, %r2, -5; mul.wide.u32 %rd8, %r6, 4; add.u64 %rd8, %rd1, %rd8; ld.global.u32 %r7, [%rd8]; st.global.u32 [%rd7], %r7; ret;",
-        // Read and written behind one address, here in one buffer after another, there where nothing may be written.
+        // Read and written behind one address: in one buffer after another, and where nothing may be written.
         "mov.u32 %r6, 0; L: ld.global.u32 %r8, [%rd5]; add.u32 %r8, %r8, %r6; st.global.u32 [%rd5+4], %r8; mov.u64 %rd8, %rd5; mov.u64 %rd5, %rd6; \
          mov.u64 %rd6, %rd7; mov.u64 %rd7, %rd8; add.u32 %r6, %r6, 1; setp.lt.u32 %p1, %r6, 7; @%p1 bra L; ret;",
         "cvta.const.u64 %rd8, table; ld.u32 %r6, [%rd8+4]; st.global.u32 [%rd7], %r6; st.u32 [%rd8], %r6; ret;",
@@ -220,7 +220,7 @@ fn lanes_that_lie_close_together_touch_only_what_is_theirs() {
         "mov.u64 %rd9, shared; xor.b32 %r6, %r2, 3; mul.wide.u32 %rd8, %r6, 4; add.u64 %rd10, %rd9, %rd8; \
          setp.gt.u32 %p1, %r6, 14; @%p1 bra X; st.shared.u32 [%rd10+4032], %r5; ld.shared.u32 %r7, [%rd10+4032]; \
          st.global.u32 [%rd7], %r7; X: ret;",
-        // Backwards; one byte of three; halves and doubles with gaps; pairs with gaps; all lanes of four at one place.
+        // Backwards; a byte of three; halves, doubles and pairs with gaps; all lanes of four at one place.
         "xor.b32 %r6, %r5, 31; mul.wide.u32 %rd8, %r6, 4; add.u64 %rd9, %rd1, %rd8; add.u64 %rd10, %rd3, %rd8; \
          ld.global.u32 %r7, [%rd9]; add.u32 %r7, %r7, %r2; st.global.u32 [%rd10], %r7; ret;",
         "mul.wide.u32 %rd8, %r5, 3; add.u64 %rd9, %rd1, %rd8; add.u64 %rd10, %rd3, %rd8; ld.global.s8 %r6, [%rd9+1]; \
@@ -237,7 +237,7 @@ fn lanes_that_lie_close_together_touch_only_what_is_theirs() {
     let mut faults = 0;
     for body in bodies {
         for block in [[64, 1, 1], [16, 4, 1], [20, 3, 1]] {
-            // Where threads share `%tid.x`, warps exchange the same cells with no barrier between: they must come one after another.
+            // Threads that share `%tid.x` exchange the same cells without a barrier: warps must run in order.
             let team = (block[1] > 1).then_some(1);
             let case = Case { block, team, ..case(body) };
             faults += usize::from(case.agree().is_err());
@@ -246,7 +246,7 @@ fn lanes_that_lie_close_together_touch_only_what_is_theirs() {
     assert!(faults > 2, "{faults} launches came to the faults that they are to come to");
 }
 
-/// Where the lanes of the atomic tests point, as code that makes `%rd8` of the base `%rd9`, and which of them take part.
+/// Where the lanes of the atomic tests point: code that makes `%rd8` of the base `%rd9`; and which take part.
 const PLACES: [&str; 5] = [
     "mov.u64 %rd8, %rd9;",
     "mul.wide.u32 %rd10, %r2, 8; add.u64 %rd8, %rd9, %rd10;",
@@ -332,7 +332,7 @@ fn atomic_operations_leave_the_same_memory_and_give_the_same_old_values() {
                     };
                     let mut small = odd_floats();
                     small.iter_mut().step_by(5).for_each(|value| *value %= 4);
-                    // With two updates, a coarse warp executes the first one for all lanes first; with one, and after a barrier, lanes act in order.
+                    // A coarse warp executes the first of two updates for all lanes; one alone is in order.
                     let ways = [(Some(1), red.as_str(), "bar.warp.sync -1;"), (None, "", "bar.sync 0;")];
                     for (team, red, end) in ways {
                         body.clear();
@@ -513,7 +513,7 @@ fn bytes_are_gathered_from_anywhere_and_from_local_memory() {
 
 #[test]
 fn what_is_written_by_rows_and_read_by_columns_is_transposed() {
-    // The element of thread (x, y) in `%r8`, its number in a matrix by columns in `%r9`, that of the thread to the right in `%r11`.
+    // The element of thread (x, y) in `%r8`, its number by columns in `%r9`, its right neighbour's in `%r11`.
     let head = "mov.u32 %r6, %tid.y; mad.lo.u32 %r7, %r6, %r4, %r2; mul.wide.u32 %rd8, %r7, 4; add.u64 %rd9, %rd1, %rd8; \
                 add.u64 %rd10, %rd3, %rd8; ld.global.u32 %r8, [%rd9]; mov.u64 %rd12, shared; add.u64 %rd13, %rd12, %rd8;";
     let ways = [
@@ -566,7 +566,7 @@ fn what_is_written_by_rows_and_read_by_columns_is_transposed() {
 
 #[test]
 fn records_of_each_lane_are_read_and_written_as_if_word_by_word() {
-    // Each thread's record of `size` words in `a` and `c`; which words are read and written, in which order, and what stands between.
+    // Each thread's record of `size` words in `a` and `c`: the words read and written, and code between.
     let start = |size: u32| {
         format!(
             "mul.lo.u32 %r6, %r5, {size}; mul.wide.u32 %rd8, %r6, 4; add.u64 %rd9, %rd1, %rd8; add.u64 %rd10, %rd3, %rd8; \
@@ -605,7 +605,7 @@ fn records_of_each_lane_are_read_and_written_as_if_word_by_word() {
         (0..10).map(|at| format!("st.global.u32 [%rd10+{}], %r10;", 4 * at)).collect::<String>()
     ));
     bodies.push(format!("{} {} {} add.u32 %r12, %r10, 1; st.global.u32 [%rd10], %r10; st.global.u32 [%rd10+4], %r11; st.global.u32 [%rd10], %r12; ret;", start(8), load(0), load(1)));
-    // Between loads, a store to the same record, by another register and by the same one; between stores, a load of what was stored.
+    // Between loads, a store to the record by another and by the same register; between stores, a load.
     bodies.push(format!(
         "{} {} add.u32 %r12, %r10, 7; st.global.u32 [%rd9+4], %r12; {} st.global.u32 [%rd10], %r11; ret;",
         start(8),
@@ -711,7 +711,7 @@ fn rows_that_overlap_are_read_as_if_one_by_one() {
 
 #[test]
 fn values_come_through_barriers_changed_or_not() {
-    // `%r6` counts iterations, `%r7` to `%r12` live across them, `%p9` varies, `%rd13` is the address of the thread's word in shared memory.
+    // `%r6` counts iterations, `%r7` to `%r12` live across them, `%p9` varies, `%rd13`: its shared word.
     let head = "ld.global.u32 %r7, [%rd5]; ld.global.u32 %r8, [%rd6]; mov.u32 %r9, %r2; mov.u32 %r10, %r7; mov.u32 %r11, %r1; mov.u32 %r12, 5; \
                 mov.u32 %r6, 0; and.b32 %r13, %r7, 4; setp.ne.u32 %p9, %r13, 0; mov.u64 %rd12, shared; mul.wide.u32 %rd13, %r2, 4; \
                 add.u64 %rd13, %rd12, %rd13;";

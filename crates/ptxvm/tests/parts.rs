@@ -1,12 +1,12 @@
-//! Kernels whose code is made in two parts: code for whole CTAs, with which launches begin, and code of single
-//! warps for the CTAs that the first declines.
+//! Kernels whose code is made in two parts: code for whole CTAs, with which launches begin, and code of
+//! single warps for the CTAs that the first declines.
 #![cfg(feature = "jit")]
 
 use ptxvm::{Arg, CodeCache, CodeSource, Engine, Launch, Options, Report, Trap, Vm};
 use std::path::Path;
 
-/// `y[i] = 2 * x[i] + y[i]` for i < n, if i is at least `from`. Code for whole CTAs declines those whose threads
-/// do not all do the same.
+/// `y[i] = 2 * x[i] + y[i]` for i < n, if i is at least `from`. Code for whole CTAs declines those whose
+/// threads do not all do the same.
 const PTX: &str = "
 .version 6.4
 .target sm_70

@@ -75,7 +75,8 @@ fn rows_lie_as_far_apart_as_a_parameter_says() {
              ld.global.u32 %r11, [%rd11]; add.u32 %r21, %r21, %r11;\n{turn}\nbar.sync 0; add.s32 %r20, %r20, 4;\n\
              setp.lt.s32 %p1, %r20, 416; @%p1 bra L;\nst.global.u32 [%rd10], %r21; ret;\n}}\n"
         );
-        // Rows that lie on each other, apart, the other way round; and numbers that wrap around, or are out of bounds.
+        // Rows that lie on each other, apart, the other way round; and numbers that wrap around, or are out
+        // of bounds.
         for pitch in [0, 5, 24, 16_u32.wrapping_neg(), 1 << 30, 1 << 31, 0x0a00_0000] {
             for team in [None, Some(2)] {
                 let expected = run(&text, block, pitch, team, None).expect("the interpreter runs everywhere");

@@ -6,7 +6,8 @@
 
 use ptxvm::{Arg, Cpu, Engine, ErrorKind, Launch, Options, Vm};
 
-/// Threads of a CTA count on in `%g` over the grid, x fastest; `%t` is the number in the CTA, `%k` the CTA's, `%at` the address of the word.
+/// Threads of a CTA count on in `%g` over the grid, x fastest; `%t` is the number in the CTA, `%k` the CTA's,
+/// `%at` the address of the word.
 const START: &str = "
     .reg .pred %p<9>; .reg .b32 %r<30>, %t, %n, %g, %k, %x, %y, %z; .reg .b64 %rd<20>, %out, %at;
     mov.u32 %t, %tid.x; mov.u32 %n, %ntid.x; mov.u32 %x, %ctaid.x; mov.u32 %y, %ctaid.y; mov.u32 %z, %ctaid.z;

@@ -188,7 +188,8 @@ fn what_the_machine_chooses_is_what_the_manual_promises() {
         let first = &threads[0];
         for found in threads {
             assert!(found[0] < found[1], "SM {} of {}", found[0], found[1]);
-            // One number for the whole grid, whose low bits narrow reads give; %envreg does not change during a launch.
+            // One number for the whole grid, whose low bits narrow reads give; %envreg does not change during
+            // a launch.
             assert_eq!(found[1..7], first[1..7]);
             assert_eq!(
                 (found[3], found[4], found[11]),

@@ -104,7 +104,8 @@ fn cases<'a>(head: &'a str, turn: &'a str, step: &'a str, words: [usize; 2]) -> 
 
 #[test]
 fn loops_reach_to_the_end_of_a_buffer_and_no_further() {
-    // Every lane's own word and one of all lanes upwards, in steps of one, two and three words; one downwards.
+    // Every lane's own word and one of all lanes upwards, in steps of one, two and three words; one
+    // downwards.
     let step = "add.u64 %rd10, %rd10, 4; add.u64 %rd11, %rd11, 8; add.s64 %rd12, %rd12, 12; sub.s64 %rd13, %rd13, 4;";
     for down in [38, 39] {
         let head = format!(
@@ -131,7 +132,8 @@ fn loops_reach_to_the_end_of_a_buffer_and_no_further() {
 
 #[test]
 fn indices_of_32_bits_wrap_around_where_they_are_widened() {
-    // `%r10` and `%r11` begin 16 iterations before they wrap around; the base is chosen so that they point to the start of the first buffer.
+    // `%r10` and `%r11` begin 16 iterations before they wrap around; the base is chosen so that they point to
+    // the start of the first buffer.
     let wides = [
         ("0xfffffff0", "mul.wide.u32 %rd20, %r10, 4;", -4_i64 * 0xffff_fff0),
         ("0x7ffffff0", "mul.wide.s32 %rd20, %r10, 4;", -4_i64 * 0x7fff_fff0),
@@ -227,7 +229,8 @@ fn turns_that_are_not_like_others_are_checked_again() {
 
 #[test]
 fn loops_in_loops_begin_anew() {
-    // The inner loop of 8 iterations continues at the address of the outer one, which then advances three words further, or goes back.
+    // The inner loop of 8 iterations continues at the address of the outer one, which then advances three
+    // words further, or goes back.
     let head = "mov.u32 %r15, 0; mov.u64 %rd20, %rd5; mov.u64 %rd21, %rd6;\nO: mov.u64 %rd10, %rd20; mov.u64 %rd11, %rd21; add.u64 %rd12, %rd20, 4; \
                 mov.u64 %rd13, %rd21; mov.u32 %r16, 0;";
     let mut fits = 0;

@@ -12,7 +12,8 @@ const LINE: u32 = 16;
 /// The line where a function calls itself for ever.
 const DEEP: u32 = 10;
 
-/// A kernel with `%rd1`, the address of 4096 bytes; `%r2`, the thread's number; `%rd9`, an address that is nowhere.
+/// A kernel with `%rd1`, the address of 4096 bytes; `%r2`, the thread's number; `%rd9`, an address that is
+/// nowhere.
 fn text(body: &str) -> String {
     format!(
         ".version 8.0\n.target sm_80\n.address_size 64\n\
@@ -24,7 +25,8 @@ fn text(body: &str) -> String {
     )
 }
 
-/// A launch: what is in memory afterwards, or the trap, with addresses in the array as distances from its start.
+/// A launch: what is in memory afterwards, or the trap, with addresses in the array as distances from its
+/// start.
 fn run(body: &str, engine: Engine, cpu: Option<Cpu>) -> Option<Result<Vec<u32>, Box<Trap>>> {
     let vm = Vm::with(Options { cpu, ..Options::default() }).unwrap_or_else(|error| panic!("{error}"));
     let module = vm.load("test.ptx", &text(body)).unwrap_or_else(|error| panic!("{body}\n{error}"));

@@ -33,7 +33,8 @@ fn a_loop_of_barriers_exchanges_values() {
 
 #[test]
 fn what_lives_across_a_barrier_keeps_its_value_in_every_class() {
-    // A constant, a uniform value, patterns of 32 and 64 bits, varying values of all widths, a predicate, and flags.
+    // A constant, a uniform value, patterns of 32 and 64 bits, varying values of all widths, a predicate, and
+    // flags.
     let body = "
         mov.u32 %r1, 77; add.u32 %r2, %n, 5; add.u32 %r3, %t, 9; mul.wide.u32 %rd2, %t, 24; mul.lo.u32 %r4, %t, %t;
         cvt.u16.u32 %h1, %r4; cvt.u64.u32 %rd3, %r4; mul.lo.u64 %rd3, %rd3, 1000003; and.b32 %r5, %r4, 4; setp.ne.u32 %p1, %r5, 0;
@@ -389,8 +390,8 @@ fn searches_and_retries_by_comparison_stay_in_native_code() {
 
 #[test]
 fn any_number_of_first_lanes_runs_a_piece_of_a_loop() {
-    // Those before, and those up to, a number that changes in each iteration; and all the others. Lanes that are off would reach beyond
-    // what there is of shared memory.
+    // Those before, and those up to, a number that changes in each iteration; and all the others. Lanes that
+    // are off would reach beyond what there is of shared memory.
     let boxes = ".shared .align 4 .b32 box[1024]; .shared .align 4 .b32 behind[1024];";
     for (skip, runs) in [
         ("setp.ge.u32 %p1, %t, %r5; @%p1", (|t, h| t < h) as fn(i32, i32) -> bool),
@@ -487,8 +488,8 @@ fn loops_go_on_for_lanes_that_wrap_around() {
 
 #[test]
 fn lanes_whose_place_decides_store_one_by_one() {
-    // One lane of each warp, two, and all to one place, of which the last stays; what decides is known before the code runs, across
-    // barriers and in loops too.
+    // One lane of each warp, two, and all to one place, of which the last stays; what decides is known before
+    // the code runs, across barriers and in loops too.
     let body = format!(
         "{PLACES} and.b32 %r1, %t, 31; setp.eq.u32 %p1, %r1, 31; setp.eq.u32 %p2, %r1, 3; and.b32 %r2, %r1, 15; setp.eq.u32 %p3, %r2, 7;
         shr.u32 %r3, %t, 5; mul.wide.u32 %rd5, %r3, 4; add.u64 %rd5, %rd4, %rd5; shr.u32 %r4, %t, 4; mul.wide.u32 %rd6, %r4, 4;
@@ -510,7 +511,8 @@ fn lanes_whose_place_decides_store_one_by_one() {
 
 #[test]
 fn joined_tests_of_places_hold_in_each_lane() {
-    // Numbers of threads, also where they wrap around, against limits within warps and at their ends, joined with what is the same in all lanes.
+    // Numbers of threads, also where they wrap around, against limits within warps and at their ends, joined
+    // with what is the same in all lanes.
     type Holds = fn(u32, u32) -> bool;
     let comparisons: [(&str, Holds); 6] = [
         ("lt.s32", |a, b| (a as i32) < b as i32),
@@ -554,7 +556,8 @@ fn joined_tests_of_places_hold_in_each_lane() {
 
 #[test]
 fn lanes_beside_a_border_load_only_what_is_theirs() {
-    // The ones copy, the others add up their neighbours; those of the first and the last thread are not there.
+    // The ones copy, the others add up their neighbours; those of the first and the last thread are not
+    // there.
     let count = 17 * 96;
     let values: Vec<u32> = (0..count).map(|at| at * at % 1009).collect();
     let list: Vec<String> = values.iter().map(u32::to_string).collect();
@@ -584,7 +587,8 @@ fn lanes_beside_a_border_load_only_what_is_theirs() {
 
 #[test]
 fn lanes_that_run_load_rows_of_clamped_places() {
-    // Indices one after another but at an edge, or but for one lane that runs, or only for lanes that do not; with sign and without.
+    // Indices one after another but at an edge, or but for one lane that runs, or only for lanes that do not;
+    // with sign and without.
     let count = 17 * 96;
     let values: Vec<u32> = (0..count).map(|at| at * 7 % 1013).collect();
     let list: Vec<String> = values.iter().map(u32::to_string).collect();

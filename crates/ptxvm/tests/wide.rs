@@ -7,8 +7,8 @@ use ptxvm::{Arg, Engine, Launch, Vm};
 const ENGINES: &[Engine] =
     if cfg!(feature = "jit") { &[Engine::Interp, Engine::Jit] } else { &[Engine::Interp] };
 
-/// Each thread adds 1 to the low half and 2^32 + 1 to the high half of one value, by `atom.cas`; between its additions it looks at the value by
-/// a strong load, and counts the halves that do not belong together.
+/// Each thread adds 1 to the low half and 2^32 + 1 to the high half of one value, by `atom.cas`; between its
+/// additions it looks at the value by a strong load, and counts the halves that do not belong together.
 const SUM: &str = "
 .version 8.4
 .target sm_90
@@ -65,7 +65,8 @@ fn sums_of_128_bits_are_seen_whole() {
     }
 }
 
-/// What is stored in one register and read as halves elsewhere, in a function with a register of 128 bits as parameter and result.
+/// What is stored in one register and read as halves elsewhere, in a function with a register of 128 bits as
+/// parameter and result.
 const CALL: &str = "
 .version 8.3
 .target sm_70
@@ -103,7 +104,8 @@ fn registers_of_128_bits_are_passed_and_returned() {
     }
 }
 
-/// Each thread copies 64 bytes, half by two vectors of 256 bits and half by values of 128 bits, through memory of its CTA as well.
+/// Each thread copies 64 bytes, half by two vectors of 256 bits and half by values of 128 bits, through
+/// memory of its CTA as well.
 const COPY: &str = "
 .version 8.8
 .target sm_100

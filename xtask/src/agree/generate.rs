@@ -355,7 +355,8 @@ impl Generator<'_> {
         self.line(format!("{guard}{text}"));
     }
 
-    /// An instruction that native code leaves to the interpreter, at least for some of its words, or matrices.
+    /// An instruction that native code leaves to the interpreter, at least for some of its words, or
+    /// matrices.
     pub(super) fn stepped(&mut self) {
         if self.taste == Taste::Coarse {
             return self.lane();

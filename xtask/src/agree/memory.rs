@@ -260,7 +260,8 @@ impl Generator<'_> {
                 };
                 // Known when the code is made, or the same in all threads at least.
                 let known = self.random.pick(&["mov.u32 %n0, %ntid.x;", "and.b32 %n0, %u0, 31;"]);
-                // By columns only where the last of them lies within the input. A step is at most 64 or the width of the block.
+                // By columns only where the last of them lies within the input. A step is at most 64 or the
+                // width of the block.
                 let [x, y, _] = self.block;
                 let last = (x - 1) * x.max(64) + y - 1;
                 let sum = match self.random.below(3) {
@@ -307,8 +308,9 @@ impl Generator<'_> {
         Some(Place { before, address: format!("%da+{at}") })
     }
 
-    /// Whether what is generated may be part of a loop. One that looks at what others write gives way early, and how its lanes meet then is the
-    /// engine's; so do atomic operations that need not change anything. A function may be called in one.
+    /// Whether what is generated may be part of a loop. One that looks at what others write gives way early,
+    /// and how its lanes meet then is the engine's; so do atomic operations that need not change anything. A
+    /// function may be called in one.
     fn may_spin(&self) -> bool {
         self.counters > 0 || self.function
     }

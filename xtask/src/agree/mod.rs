@@ -410,7 +410,8 @@ mod tests {
     }
 
     /// On the best processor that this machine can be, every third program also on one of the others in turn;
-    /// on all of them if `PTXVM_TESTS` is `full`. Compilation for narrow vectors takes most of the time of a run on all.
+    /// on all of them if `PTXVM_TESTS` is `full`. Compilation for narrow vectors takes most of the time of a
+    /// run on all.
     #[test]
     fn what_differed_once_agrees_and_has_no_race() {
         let programs = kept();

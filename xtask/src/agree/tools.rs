@@ -1,13 +1,16 @@
 //! Random programs under all sanitizers: every finding must be real, and uninitialised values that initcheck
 //! does not report must not affect results.
 //!
-//! The programs are valid and do not depend on the schedule, but some read shared or local memory that nothing has written, and some let
-//! lanes of one warp store different values to one address by one instruction, or threads exit before aligned barriers and warp-synchronous
-//! instructions of the others. So the tools may report uninitialised reads, races inside of one warp, and threads that have exited; any other
-//! finding is a false alarm. For uninitialised reads there is an independent judge: memory that begins with other
-//! bytes ([`ptxvm::Fill`]). A program without a finding must leave the same results whatever memory begins with.
+//! The programs are valid and do not depend on the schedule, but some read shared or local memory that
+//! nothing has written, and some let lanes of one warp store different values to one address by one
+//! instruction, or threads exit before aligned barriers and warp-synchronous instructions of the others. So
+//! the tools may report uninitialised reads, races inside of one warp, and threads that have exited; any
+//! other finding is a false alarm. For uninitialised reads there is an independent judge: memory that begins
+//! with other bytes ([`ptxvm::Fill`]). A program without a finding must leave the same results whatever
+//! memory begins with.
 //!
-//! What it cannot judge: a finding of a program whose results happen not to change. Such programs are counted.
+//! What it cannot judge: a finding of a program whose results happen not to change. Such programs are
+//! counted.
 
 use super::program::Program;
 use super::run::{End, Given, end};
@@ -64,7 +67,8 @@ pub(super) fn judge(program: &Program) -> Result<Judged, String> {
     }
 }
 
-/// Runs a program under racecheck: engines can only be compared where the order of warps and CTAs does not matter.
+/// Runs a program under racecheck: engines can only be compared where the order of warps and CTAs does not
+/// matter.
 ///
 /// # Errors
 /// Says which races there are, or that the program does not run.

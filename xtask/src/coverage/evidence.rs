@@ -212,7 +212,8 @@ fn has_word(text: &str, word: &str) -> bool {
         .any(|(at, _)| !text[..at].ends_with(part) && !text[at + word.len()..].starts_with(part))
 }
 
-/// The lines that a data-driven test executes, in groups such as the heading and body of a form. Each group is there once.
+/// The lines that a data-driven test executes, in groups such as the heading and body of a form. Each group
+/// is there once.
 struct Executed {
     groups: Vec<Group>,
 }

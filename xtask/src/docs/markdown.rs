@@ -92,7 +92,8 @@ impl Page {
     }
 }
 
-/// The anchor of a heading: lower case, words joined by `-`, everything but letters, digits, `-` and `_` dropped.
+/// The anchor of a heading: lower case, words joined by `-`, everything but letters, digits, `-` and `_`
+/// dropped.
 fn slug(title: &str) -> String {
     let mut slug = String::new();
     for character in title.chars() {

@@ -2,7 +2,7 @@
 //! `ptxvm-cudart`.
 //!
 //! Invariant: every function that the crate exports is on the page: those of its `runtime!` blocks with the
-//! first line of their description, and those of its `refused!` block as refused. Functions that nvcc's
+//! first paragraph of their description, and those of its `refused!` block as refused. Functions that nvcc's
 //! programs call at their start (`__cuda...`) are not listed.
 
 use super::{files_below, read};
@@ -45,7 +45,7 @@ fn page(root: &Path) -> Result<String, String> {
 fn functions_of(source: &str) -> BTreeMap<String, Option<String>> {
     let mut functions = BTreeMap::new();
     let mut brief: Option<String> = None;
-    let mut refused = false;
+    let (mut refused, mut first_paragraph) = (false, true);
     for line in source.lines().map(str::trim) {
         if line.starts_with("refused! {") {
             refused = true;
@@ -55,7 +55,13 @@ fn functions_of(source: &str) -> BTreeMap<String, Option<String>> {
                 line.split_whitespace().filter(|w| w.starts_with("cuda")).map(|w| (w.to_owned(), None)),
             );
         } else if let Some(doc) = line.strip_prefix("/// ") {
-            brief.get_or_insert_with(|| doc.replace('|', "\\|"));
+            if first_paragraph {
+                let brief = brief.get_or_insert_default();
+                let separator = if brief.is_empty() { "" } else { " " };
+                brief.extend([separator, &doc.replace('|', "\\|")]);
+            }
+        } else if line == "///" {
+            first_paragraph = false;
         } else if line.starts_with("#[") {
             // An attribute between a description and its function.
         } else {
@@ -66,7 +72,7 @@ fn functions_of(source: &str) -> BTreeMap<String, Option<String>> {
                 let names = names.split([' ', '|']).filter(|name| name.starts_with("cuda"));
                 functions.extend(names.map(|name| (name.to_owned(), brief.clone())));
             }
-            brief = None;
+            (brief, first_paragraph) = (None, true);
         }
     }
     functions
@@ -78,13 +84,14 @@ mod tests {
 
     #[test]
     fn functions_and_their_descriptions() {
-        let source = "runtime! {\n /// One.\n /// More.\n fn cudaA(x: u8) => cuA;\n /// Two.\n fn cudaB | cudaB_ptsz as default (\n}\n\
-                      /// Three.\n#[unsafe(no_mangle)]\nextern \"C\" fn cudaC() {}\nfn helper() {}\nrefused! {\n    cudaD\n}\n";
+        let source = "runtime! {\n /// One\n /// line. Another.\n ///\n /// More.\n fn cudaA(x: u8) => cuA;\n /// Two.\n fn cudaB | cudaB_ptsz as default (\n}\n\
+                      /// Three.\n#[unsafe(no_mangle)]\nextern \"C\" fn cudaC() {}\nfn helper() {}\n\
+                      refused! {\n    cudaD\n}\n";
         let functions = functions_of(source);
         let brief = |name: &str| functions[name].as_deref();
         assert_eq!(
             (brief("cudaA"), brief("cudaB_ptsz"), brief("cudaC")),
-            (Some("One."), Some("Two."), Some("Three."))
+            (Some("One line. Another."), Some("Two."), Some("Three."))
         );
         assert!(functions.len() == 5 && brief("cudaD").is_none());
     }

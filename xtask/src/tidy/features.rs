@@ -1,10 +1,10 @@
 //! Features of dependencies: equal in a build of `xtask` alone and in a build of the workspace.
 //!
-//! Continuous integration builds `xtask` first, then the workspace for its tests. Cargo compiles a crate again
-//! if its features, or those of a crate that it depends on, differ between the two builds. A difference in a
-//! crate as low as `rustix` compiles the interpreter and the JIT twice (two minutes of processor time). Cargo
-//! unifies the features of all selected packages, so a feature that only one package of the workspace enables
-//! causes such a difference. To remove it, enable the feature in `xtask/Cargo.toml` too.
+//! Continuous integration builds `xtask` first, then the workspace for its tests. Cargo compiles a crate
+//! again if its features, or those of a crate that it depends on, differ between the two builds. A difference
+//! in a crate as low as `rustix` compiles the interpreter and the JIT twice (two minutes of processor time).
+//! Cargo unifies the features of all selected packages, so a feature that only one package of the workspace
+//! enables causes such a difference. To remove it, enable the feature in `xtask/Cargo.toml` too.
 //!
 //! Invariant: each crate that `cargo build --package xtask` builds has the features with which
 //! `cargo test --workspace` builds it.
@@ -30,7 +30,8 @@ fn tree(selection: &[&str]) -> Result<String, String> {
     String::from_utf8(output.stdout).map_err(|e| format!("cargo tree: {e}"))
 }
 
-/// Compares two outputs of [`tree`]. A crate may have several sets of features in one build: one for the target and one for build scripts.
+/// Compares two outputs of [`tree`]. A crate may have several sets of features in one build: one for the
+/// target and one for build scripts.
 fn differences(alone: &str, together: &str) -> Vec<String> {
     let together = sets(together);
     let mut offences = Vec::new();

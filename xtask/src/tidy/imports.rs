@@ -1,9 +1,9 @@
 //! Circles of imports between the modules of a crate.
 //!
 //! A module imports another if a `use` or a path in it names that module, or something inside it. Only
-//! siblings are compared: if `a::b` imports `a::c::d`, then `a::b` depends on `a::c`. An import of a parent or
-//! of a child is no dependency, because a parent re-exports what its children define. A module that depends
-//! on itself, through others, is in a circle.
+//! siblings are compared: if `a::b` imports `a::c::d`, then `a::b` depends on `a::c`. An import of a parent
+//! or of a child is no dependency, because a parent re-exports what its children define. A module that
+//! depends on itself, through others, is in a circle.
 //!
 //! The check reads text, not syntax: paths in macros count too, and inline modules belong to their file.
 //! Modules of tests (`tests`, `*_tests`, `testkit`) do not count.

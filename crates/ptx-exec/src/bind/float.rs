@@ -1,8 +1,9 @@
 //! Single and double precision (PTX ISA §9.7.3).
 //!
-//! Invariant: `.ftz` flushes operands and result, `.sat` clamps the result last: `sat(ftz(f(ftz(a),
-//! ftz(b))))`, where f knows of `.ftz` if it can round a subnormal number to a normal one. Rounding to nearest has a separate step for each combination of `.ftz` and `.sat`, so that it
-//! vectorises. Directed roundings are computed in integers, and read the modifiers at run time.
+//! Invariant: `.ftz` flushes operands and result, `.sat` clamps the result last:
+//! `sat(ftz(f(ftz(a), ftz(b))))`, where f knows of `.ftz` if it can round a subnormal number to a normal one.
+//! Rounding to nearest has a separate step for each combination of `.ftz` and `.sat`, so that it vectorises.
+//! Directed roundings are computed in integers, and read the modifiers at run time.
 
 use super::operands::{Bound, Operands};
 use super::rounding::rnd;

@@ -1,7 +1,8 @@
 //! Half precision and bfloat16, single and packed (PTX ISA §9.7.4).
 //!
 //! Invariant: as for single precision, `sat(ftz(f(ftz(a), ftz(b))))`, and `relu(ftz(...))`, where f knows of
-//! `.ftz` if it can round a subnormal number to a normal one; the only rounding is to nearest. bfloat16 has neither `.ftz` nor `.sat`.
+//! `.ftz` if it can round a subnormal number to a normal one; the only rounding is to nearest. bfloat16 has
+//! neither `.ftz` nor `.sat`.
 
 use super::operands::{Bound, Operands};
 use super::{Missing, by_type};

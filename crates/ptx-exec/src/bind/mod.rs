@@ -209,8 +209,8 @@ impl Binding<'_> {
 
     /// The step of an instruction; `behind` is the number of instructions after it in its block.
     fn step(&self, function: &ptx::ir::Function, inst: &Inst, behind: u64) -> Result<Step, Unimplemented> {
-        // Under `.map_f64_to_f32` only old devices define how a 64-bit register holds an `.f32`, so arithmetic is
-        // refused; a move does not depend on it.
+        // Under `.map_f64_to_f32` only old devices define how a 64-bit register holds an `.f32`, so
+        // arithmetic is refused; a move does not depend on it.
         let arithmetic = inst.row.row().class == Class::Lane && inst.op != Op::Mov;
         let double = inst.mods.given().iter().any(|(_, word)| word.ty() == Some(Ty::F64));
         if self.program.target.map_f64_to_f32 && arithmetic && double {

@@ -1,5 +1,5 @@
-//! Moves: values, special registers, addresses, vectors and their packing (PTX ISA §9.7.8.2, §9.7.8.3, §6.4.3), address conversion
-//! (§9.7.8.12, §9.7.8.13).
+//! Moves: values, special registers, addresses, vectors and their packing (PTX ISA §9.7.8.2, §9.7.8.3,
+//! §6.4.3), address conversion (§9.7.8.12, §9.7.8.13).
 //!
 //! Invariant: bits are copied unchanged. A move with several destinations reads all sources before it writes
 //! any destination.

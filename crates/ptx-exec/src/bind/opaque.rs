@@ -1,4 +1,5 @@
-//! Operands that name textures, samplers and surfaces, and queries of them (PTX ISA §5.3, §9.7.9.5, §9.7.9.6, §9.7.10.4).
+//! Operands that name textures, samplers and surfaces, and queries of them (PTX ISA §5.3, §9.7.9.5, §9.7.9.6,
+//! §9.7.10.4).
 //!
 //! Invariant: a handle is looked up when the instruction executes, so one binding of a kernel works with all
 //! bindings of textures.

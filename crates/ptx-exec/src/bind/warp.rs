@@ -1,4 +1,5 @@
-//! Instructions in which the lanes of a warp act together (PTX ISA §9.7.8.4, §9.7.8.5, §9.7.12.2, §9.7.12.6 to §9.7.12.9).
+//! Instructions in which the lanes of a warp act together (PTX ISA §9.7.8.4, §9.7.8.5, §9.7.12.2, §9.7.12.6
+//! to §9.7.12.9).
 //!
 //! Invariant: the `.sync` forms are terminators of which only the combination of lanes is defined here; the
 //! interpreter does the waiting. The forms without `.sync` are steps over the lanes that execute them

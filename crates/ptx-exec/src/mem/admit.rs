@@ -58,7 +58,8 @@ impl View {
         admitted
     }
 
-    /// Asks observers whether a lane whose coordinates lie outside a surface is to be left out. Else it is a trap.
+    /// Asks observers whether a lane whose coordinates lie outside a surface is to be left out. Else it is a
+    /// trap.
     pub(crate) fn leaves_out(&mut self, lane: usize, why: &str) -> bool {
         let Some(site) = self.site() else { return false };
         let site = &*site;

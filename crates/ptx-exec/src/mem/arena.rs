@@ -128,8 +128,8 @@ impl Arena {
         let flags = MapFlags::SHARED | MapFlags::FIXED;
         let rights = ProtFlags::READ | ProtFlags::WRITE;
         let Some(at) = self.pages(start, end) else { return false };
-        // SAFETY: the pages are in our own mapping (checked by `pages`), and the new ones are as accessible as the old; the file cannot
-        // become shorter (`pages::Pages`), so none of them faults.
+        // SAFETY: the pages are in our own mapping (checked by `pages`), and the new ones are as accessible
+        // as the old; the file cannot become shorter (`pages::Pages`), so none of them faults.
         unsafe { rustix::mm::mmap(at, (end - start) as usize, rights, flags, file, offset) }.is_ok()
     }
 

@@ -22,7 +22,8 @@ impl Fill {
         (1..=LONGEST).contains(&bytes.len()).then(|| Self(bytes.into()))
     }
 
-    /// The bytes of hexadecimal digits, two for each, in the order of their addresses; `0x` may stand in front.
+    /// The bytes of hexadecimal digits, two for each, in the order of their addresses; `0x` may stand in
+    /// front.
     ///
     /// # Errors
     /// Says what is wrong with the text.

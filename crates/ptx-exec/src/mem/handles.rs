@@ -1,7 +1,7 @@
 //! Objects that guests name by 64-bit handles, such as textures.
 //!
-//! Invariant: a handle names at most one object. Memory stores the objects without knowing their type; [`crate::texture`]
-//! defines them.
+//! Invariant: a handle names at most one object. Memory stores the objects without knowing their type;
+//! [`crate::texture`] defines them.
 
 use super::View;
 use std::any::Any;

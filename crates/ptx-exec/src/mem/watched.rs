@@ -56,7 +56,8 @@ impl Memory {
         Ok(())
     }
 
-    /// Reports that the host writes bytes by other means than [`Memory::write`], such as by their host address.
+    /// Reports that the host writes bytes by other means than [`Memory::write`], such as by their host
+    /// address.
     pub fn tell_written(&self, address: u64, bytes: u64) {
         self.host_accesses(address, bytes, HostAccessKind::Write);
     }

@@ -201,9 +201,9 @@ impl Cta {
         }
     }
 
-    /// Creates frames from the slots. `current` is the current warp: the warps from it on have not yet been told
-    /// that their barrier has completed. If it `runs`, it has no block yet, and its registers are those of
-    /// [`NativeFrames`].
+    /// Creates frames from the slots. `current` is the current warp: the warps from it on have not yet been
+    /// told that their barrier has completed. If it `runs`, it has no block yet, and its registers are those
+    /// of [`NativeFrames`].
     fn frames_from_slots(
         &mut self,
         code: &CtaCode,

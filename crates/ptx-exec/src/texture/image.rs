@@ -191,7 +191,8 @@ impl Image {
     /// the memory; an access after it is freed traps.
     ///
     /// # Errors
-    /// [`ImageError::Shape`]: several levels or planes, overlapping rows, or an address or pitch that is not a multiple of the format's unit.
+    /// [`ImageError::Shape`]: several levels or planes, overlapping rows, or an address or pitch that is not
+    /// a multiple of the format's unit.
     pub fn linear(
         memory: &Arc<Memory>,
         address: u64,

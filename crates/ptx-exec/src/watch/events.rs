@@ -299,6 +299,7 @@ pub struct HostAccess<'a> {
     pub kind: HostAccessKind,
     /// Name of the allocation, for reads.
     pub name: Option<&'a str>,
-    /// Whether nothing else writes there that observers are not told of (`Memory::is_exclusive`); for a copy, where it goes.
+    /// Whether nothing else writes there that observers are not told of (`Memory::is_exclusive`); for a copy,
+    /// where it goes.
     pub exclusive: bool,
 }

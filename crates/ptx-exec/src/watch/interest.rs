@@ -8,7 +8,8 @@
 
 use ptx::ir::{Function, Inst};
 
-/// What an observer wants of an instruction. Accesses to memory, barriers and calls have events of their own, which are always told.
+/// What an observer wants of an instruction. Accesses to memory, barriers and calls have events of their own,
+/// which are always told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interest {
     /// [`Observer::step`](super::Observer::step)
@@ -35,10 +36,12 @@ impl Interest {
     }
 }
 
-/// What all observers want of a function, by block and instruction; behind the instructions stands the terminator.
+/// What all observers want of a function, by block and instruction; behind the instructions stands the
+/// terminator.
 #[derive(Clone, Debug, Default)]
 pub struct Interests {
-    /// In the low four bits the observers that want the event before, in the high four those that want the one after.
+    /// In the low four bits the observers that want the event before, in the high four those that want the
+    /// one after.
     blocks: Vec<Box<[u8]>>,
 }
 

@@ -17,8 +17,8 @@ fn program(name: &str, text: &str) -> Program {
     ptx::ir::lower(module)
 }
 
-/// A kernel `k(out)` around a body: one CTA of 32 threads. Registers `%p0..7`, `%h0..15`, `%r0..31`, `%d0..31` are declared;
-/// `%d0` is `out` and `%r0` is `%tid.x`.
+/// A kernel `k(out)` around a body: one CTA of 32 threads. Registers `%p0..7`, `%h0..15`, `%r0..31`,
+/// `%d0..31` are declared; `%d0` is `out` and `%r0` is `%tid.x`.
 fn kernel(declarations: &str, body: &str) -> String {
     format!(
         ".version 6.4\n.target sm_70\n.address_size 64\n{declarations}\n.visible .entry k(.param .u64 out)\n{{\n\

@@ -625,8 +625,8 @@ impl Stepper {
         Some(Stepper { regs: Registers::default(), warp, view: View::new(&memory) })
     }
 
-    /// The results of an instruction in so many lanes, given the lanes of its registers in their order. `None`
-    /// if it cannot be executed alone.
+    /// The results of an instruction in so many lanes, given the lanes of its registers in their order.
+    /// `None` if it cannot be executed alone.
     fn execute(&mut self, inst: &Inst, sources: &[Vec<u64>], lanes: usize) -> Option<Vec<Vec<u64>>> {
         // Registers of its own: each source and destination has another.
         let mut own = inst.clone();

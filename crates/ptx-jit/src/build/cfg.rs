@@ -79,7 +79,8 @@ pub(crate) struct Graph {
     pub(crate) may: Vec<BitSet>,
 }
 
-/// `None` if the function would be too large. `if_convert`: whether small divergent regions execute under masks.
+/// `None` if the function would be too large. `if_convert`: whether small divergent regions execute under
+/// masks.
 pub(crate) fn build(
     function: &Function,
     shape: LaunchShape,

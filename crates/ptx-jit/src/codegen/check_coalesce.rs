@@ -1,8 +1,8 @@
 //! Emits the bounds checks that a block makes where it begins, before the block has any effect.
 //!
-//! [`opt::checks`](crate::opt::checks) found which accesses these are. Each group of them is one comparison of
-//! its extremes, and all groups are one branch. Where it fails, the cached bounds are renewed from the host
-//! and tested once more; where that fails, the interpreter executes the block.
+//! [`opt::checks`](crate::opt::checks) found which accesses these are. Each group of them is one comparison
+//! of its extremes, and all groups are one branch. Where it fails, the cached bounds are renewed from the
+//! host and tested once more; where that fails, the interpreter executes the block.
 
 use super::Codegen;
 use super::load_store::Addresses;

@@ -1,7 +1,8 @@
 //! Code of a bounds check: the comparison of an access's addresses with the cached bounds of its site.
 //!
-//! Invariant: the comparison holds only if every byte of every running lane is in bounds. It is one of unsigned 64-bit numbers, so an
-//! address cannot wrap around into an allocation. It does not decide which checks are made (`check_coalesce`, `check_elim`).
+//! Invariant: the comparison holds only if every byte of every running lane is in bounds. It is one of
+//! unsigned 64-bit numbers, so an address cannot wrap around into an allocation. It does not decide which
+//! checks are made (`check_coalesce`, `check_elim`).
 
 use super::Codegen;
 use super::load_store::Addresses;

@@ -251,7 +251,8 @@ impl Codegen<'_> {
         self.b.position_at_end(leave);
     }
 
-    /// Records the form of the barrier at which a warp waits, and counts the lanes that its result depends on.
+    /// Records the form of the barrier at which a warp waits, and counts the lanes that its result depends
+    /// on.
     fn arrive_at(&mut self, form: CtaForm, exit: &Exit, live: Value) {
         if self.reduces() {
             self.store_field(offset_of!(Frame, round.form), self.c32(form as u32));

@@ -1,5 +1,5 @@
-//! Emits interleaved groups and windows: accesses of a block that [`mem::group`](crate::mem::group) found to be
-//! close together become wide accesses.
+//! Emits interleaved groups and windows: accesses of a block that [`mem::group`](crate::mem::group) found to
+//! be close together become wide accesses.
 //!
 //! The words of a lane's record are one access, and shuffles distribute them. The aligned vectors that cover
 //! the loads of a window are loaded once, and each load is a shuffle of two.

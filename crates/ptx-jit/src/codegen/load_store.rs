@@ -147,7 +147,8 @@ impl Codegen<'_> {
         self.addresses_in(name, offset, said, &form)
     }
 
-    /// The addresses at an offset from a register, of this form. `said`: the space that the instruction names.
+    /// The addresses at an offset from a register, of this form. `said`: the space that the instruction
+    /// names.
     pub(super) fn addresses_in(
         &mut self,
         name: wir::Value,

@@ -85,7 +85,8 @@ enum Repr {
     Bases(Vec<Value>),
     /// A vector for each chunk.
     Chunks(Vec<Value>),
-    /// A vector for each chunk, in the memory of a coarse warp's barrier slots, at this offset in bytes ([`barrier_slots`]).
+    /// A vector for each chunk, in the memory of a coarse warp's barrier slots, at this offset in bytes
+    /// ([`barrier_slots`]).
     Kept(u32),
 }
 
@@ -193,8 +194,9 @@ struct Codegen<'a> {
     spare: Value,
     /// The cost of accesses that are done lane by lane in the current LLVM block.
     scalarized_cost: Cell<u32>,
-    /// The number of the cached bounds of each site. Copies of a site whose accesses have another size have bounds of their own, since
-    /// bounds say where an access of that many bytes may begin; so have those that write, and those that add combined reductions.
+    /// The number of the cached bounds of each site. Copies of a site whose accesses have another size have
+    /// bounds of their own, since bounds say where an access of that many bytes may begin; so have those that
+    /// write, and those that add combined reductions.
     windows: HashMap<(Site, u32, bool, bool), u32>,
     /// 64-bit values that are a base plus a scaled index.
     scaled_indices: HashMap<wir::Value, scaled_index::ScaledIndex>,
@@ -204,7 +206,8 @@ struct Codegen<'a> {
     small: HashSet<wir::Value>,
     /// Whether the access that is emitted was checked where its block began.
     access_checked: bool,
-    /// For the load that is emitted, the result of a coalesced gather: whether it was done, and a vector for each chunk.
+    /// For the load that is emitted, the result of a coalesced gather: whether it was done, and a vector for
+    /// each chunk.
     gathered: Option<(Value, Vec<Value>)>,
     /// By how much values grow from one CTA to the next, and from one iteration to the next.
     scalar_evolution: scalar_evolution::ScalarEvolution,

@@ -1,8 +1,8 @@
 //! State maps: values in memory, in the form of their shapes, at barriers and where native code is entered or
 //! left.
 //!
-//! Invariant: for each register a table tells the host where it is and in which form ([`SavedReg`]); native code
-//! and host agree on nothing else.
+//! Invariant: for each register a table tells the host where it is and in which form ([`SavedReg`]); native
+//! code and host agree on nothing else.
 
 use super::{Codegen, LANES, Repr};
 use crate::llvm::Value;

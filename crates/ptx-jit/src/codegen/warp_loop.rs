@@ -122,8 +122,8 @@ impl Codegen<'_> {
         *self.shape(name) == Shape::Varying
     }
 
-    /// Whether each warp executes an instruction on its own; `None`: it has no place in a warp loop, nor before
-    /// one.
+    /// Whether each warp executes an instruction on its own; `None`: it has no place in a warp loop, nor
+    /// before one.
     fn is_own_of_warp(&self, inst: &Inst, op: &Op, fits: bool) -> Option<bool> {
         if inst.guard.is_some() || op.defs.iter().any(|def| self.kind(*def) == Kind::Mask) {
             return None;

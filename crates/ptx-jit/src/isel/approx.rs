@@ -94,7 +94,8 @@ pub(super) fn cos(q: &Query<'_>) -> Option<Lowering> {
     circular(q, 1)
 }
 
-/// Bits of 2^-78: for smaller operands the remainders of [`Lower::refined_root`] may be subnormal, and so not exact or flushed.
+/// Bits of 2^-78: for smaller operands the remainders of [`Lower::refined_root`] may be subnormal, and so not
+/// exact or flushed.
 const LEAST_ESTIMATED: u32 = 0x1880_0000;
 /// Bits of infinity.
 const INFINITY: u32 = 0x7f80_0000;
@@ -175,13 +176,14 @@ impl Lower<'_, '_> {
         self.rarely(outside, &[result], |l| vec![exact(l)])[0]
     }
 
-    /// The bits of 1 / sqrt(a) with two roundings, for a from 2^-78 on and below infinity, from an estimate with a relative error of at
-    /// most 2^-14, whatever its bits are.
+    /// The bits of 1 / sqrt(a) with two roundings, for a from 2^-78 on and below infinity, from an estimate
+    /// with a relative error of at most 2^-14, whatever its bits are.
     ///
-    /// The steps are Markstein's: the root and half of its reciprocal are refined together, the remainder `a - g * g`, which is exact,
-    /// corrects the root to its correctly rounded value, and two more steps do the same for the reciprocal. Such a step is wrong by one
-    /// unit for a root whose bits are all ones unless it begins above the result; therefore the factor slightly above 2. `cargo xtask
-    /// prove` compares the algorithm with the definition for all significands and estimates across that range.
+    /// The steps are Markstein's: the root and half of its reciprocal are refined together, the remainder
+    /// `a - g * g`, which is exact, corrects the root to its correctly rounded value, and two more steps do
+    /// the same for the reciprocal. Such a step is wrong by one unit for a root whose bits are all ones
+    /// unless it begins above the result; therefore the factor slightly above 2. `cargo xtask prove` compares
+    /// the algorithm with the definition for all significands and estimates across that range.
     fn refined_root(&self, a: Value, estimate: Value) -> Value {
         let b = self.b;
         let k = |value: f32| self.constant(a, u64::from(value.to_bits()));

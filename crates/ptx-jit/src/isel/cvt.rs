@@ -1,7 +1,7 @@
 //! Conversion (PTX ISA §9.7.8.14).
 //!
-//! Invariant: before a conversion to integers, values are clamped to the range of the type, and NaN is replaced
-//! afterwards, since the processor's instruction does not define these cases.
+//! Invariant: before a conversion to integers, values are clamped to the range of the type, and NaN is
+//! replaced afterwards, since the processor's instruction does not define these cases.
 
 use ptx::isa::{Rnd, Slot, Ty, Word};
 

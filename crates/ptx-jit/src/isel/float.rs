@@ -51,9 +51,9 @@ impl Arithmetic {
 }
 
 impl Arithmetic {
-    /// The result of single precision, or a zero with its sign if it is subnormal when it is rounded to 24 bits.
-    /// This is how the processor flushes by itself, and how devices do. Only a product can be subnormal and
-    /// rounded to a normal number: sums and differences of this size are exact.
+    /// The result of single precision, or a zero with its sign if it is subnormal when it is rounded to 24
+    /// bits. This is how the processor flushes by itself, and how devices do. Only a product can be subnormal
+    /// and rounded to a normal number: sums and differences of this size are exact.
     fn flushed(&self, l: &Lower<'_, '_>, round: Round, operands: &[Value], result: Value) -> Value {
         if !matches!(self.embedded, "mul" | "vfmadd") {
             return result;

@@ -254,8 +254,8 @@ impl Lower<'_, '_> {
         b.select(small, b.and(half, k(0x8000)), half)
     }
 
-    /// Halves to which numbers were rounded, the numbers being exact or rounded to odd. What is subnormal when it
-    /// is rounded to 11 bits becomes a zero of its sign.
+    /// Halves to which numbers were rounded, the numbers being exact or rounded to odd. What is subnormal
+    /// when it is rounded to 11 bits becomes a zero of its sign.
     fn flushed_by(&self, half: Value, number: Value) -> Value {
         let b = self.b;
         // 2^-14 (1 - 2^-12): numbers from here on are rounded to 2^-14 or more.

@@ -631,7 +631,8 @@ fn one_batch(
     let mut count = 0;
     for (i, case) in batch.iter().enumerate().filter(|(i, _)| made[*i]) {
         let address = code.lookup(&format!("f{i}")).unwrap_or_else(|e| panic!("{}: {e}", name(case)));
-        // SAFETY: `add_function` made it with this signature; `code` outlives the calls, and the buffer has a slot for every register.
+        // SAFETY: `add_function` made it with this signature; `code` outlives the calls, and the buffer has a
+        // slot for every register.
         let native: Native = unsafe { std::mem::transmute(address) };
         let what = format!("{} on {} x{lanes}", name(case), env.target.level().name());
         compare(interpreter, case, native, lanes, random, &what);

@@ -12,10 +12,10 @@
 //!
 //! Two events start this. Destructors of the thread that calls `exit` run before everything else, but only
 //! the first thread can use one: the end of any other thread does not mean that the process ends. A
-//! constructor of this library registers it ([`CONSTRUCTOR`]), since most programs load the library from their
-//! first thread and then launch from any; [`guard_this_thread`] serves the others. `atexit` serves processes
-//! that another thread ends. It runs the functions in the reverse order of their registration, and LLVM
-//! registers destructors of tables when it first needs them, so some of them may have run already, and a
+//! constructor of this library registers it ([`CONSTRUCTOR`]), since most programs load the library from
+//! their first thread and then launch from any; [`guard_this_thread`] serves the others. `atexit` serves
+//! processes that another thread ends. It runs the functions in the reverse order of their registration, and
+//! LLVM registers destructors of tables when it first needs them, so some of them may have run already, and a
 //! thread inside LLVM may crash before it is parked. Our function is therefore registered again with each
 //! compilation, and it gives no time to finish.
 //!
@@ -31,7 +31,8 @@ use std::time::{Duration, Instant};
 
 /// How long the end of the process waits for work that finishes by itself. Chosen: most kernels take less.
 const GRACE: Duration = Duration::from_millis(500);
-/// How long the end of the process waits at most. Chosen: threads are parked within milliseconds where that is possible at all.
+/// How long the end of the process waits at most. Chosen: threads are parked within milliseconds where that
+/// is possible at all.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// How long a thread that was interrupted outside of LLVM's code runs before it is interrupted again.
 const AGAIN: Duration = Duration::from_millis(1);

@@ -216,8 +216,8 @@ impl Module {
         Function { value, ty: ty.0 }
     }
 
-    /// A function that only this module calls, as [`Module::function`] makes it, and whether it is new and has
-    /// no blocks yet.
+    /// A function that only this module calls, as [`Module::function`] makes it, and whether it is new and
+    /// has no blocks yet.
     pub(crate) fn internal_function(&self, name: &str, ty: Type, flush: Flush) -> (Function, bool) {
         let text = c_name(name);
         let known = call!(LLVMGetNamedFunction(self.raw, text.as_ptr()));

@@ -11,8 +11,8 @@
 //!
 //! It does not wait for threads, and does not know their work: [`exit`](super::exit) does.
 //!
-//! The signal is `SIGURG`: its default action is to ignore it, so a thread that takes it by mistake is not disturbed. The handler is
-//! installed only while the process ends, and the previous one is put back.
+//! The signal is `SIGURG`: its default action is to ignore it, so a thread that takes it by mistake is not
+//! disturbed. The handler is installed only while the process ends, and the previous one is put back.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};

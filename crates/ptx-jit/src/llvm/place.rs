@@ -44,8 +44,8 @@ unsafe impl Sync for Placed {}
 
 impl Drop for Placed {
     fn drop(&mut self) {
-        // SAFETY: the range was mapped by `Memory::map` for this value alone, and who runs the code holds the value.
-        // An error here could only be reported.
+        // SAFETY: the range was mapped by `Memory::map` for this value alone, and who runs the code holds the
+        // value. An error here could only be reported.
         let _ = unsafe { munmap(self.start, self.bytes) };
     }
 }

@@ -177,7 +177,8 @@ struct Said {
 extern "C" fn hear(info: LLVMDiagnosticInfoRef, said: *mut c_void) {
     let text = take_message(call!(LLVMGetDiagInfoDescription(info)));
     let severity = call!(LLVMGetDiagInfoSeverity(info));
-    // SAFETY: `Session::generate` set this function together with a place that is there until it takes both away, and that nothing else uses.
+    // SAFETY: `Session::generate` set this function together with a place that is there until it takes both
+    // away, and that nothing else uses.
     let said = unsafe { &mut *said.cast::<Said>() };
     match severity {
         LLVMDiagnosticSeverity::LLVMDSError => drop(said.error.get_or_insert(text)),

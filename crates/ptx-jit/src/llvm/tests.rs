@@ -316,9 +316,9 @@ fn the_process_ends_while_llvm_works() {
     assert!(start.elapsed().as_secs() < 15, "took {:?}", start.elapsed());
 }
 
-/// The first thread returns from `main` while another thread executes LLVM for the first time, and no function
-/// of this library was ever called by the first thread. Tables that LLVM allocates during that compilation
-/// have destructors that run before all functions that were registered earlier.
+/// The first thread returns from `main` while another thread executes LLVM for the first time, and no
+/// function of this library was ever called by the first thread. Tables that LLVM allocates during that
+/// compilation have destructors that run before all functions that were registered earlier.
 #[test]
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn main_returns_while_llvm_works_for_the_first_time() {

@@ -11,9 +11,9 @@ use crate::target::Level;
 use crate::wir::access::{Access, Cluster, Cover};
 
 impl Vectors {
-    /// The vectors that cover the elements of a chunk's lanes, at these distances from the first lane. `None`:
-    /// too many vectors are needed, or two lanes share an element where that is not allowed. `whole`: all
-    /// lanes are active.
+    /// The vectors that cover the elements of a chunk's lanes, at these distances from the first lane.
+    /// `None`: too many vectors are needed, or two lanes share an element where that is not allowed. `whole`:
+    /// all lanes are active.
     pub(crate) fn cluster(self, lanes: &[i32], access: Access, whole: bool) -> Option<Cluster> {
         let wide = self.level == Level::Avx512;
         let most = if wide { 4 } else { 2 };

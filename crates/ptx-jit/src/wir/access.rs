@@ -120,8 +120,8 @@ pub(crate) struct Plan {
     pub(crate) strip: Option<Vec<Vec<StripPlace>>>,
 }
 
-/// The place of a lane's element in a warp strip: the row, and the index in the row. `None`: the lane accesses
-/// nothing.
+/// The place of a lane's element in a warp strip: the row, and the index in the row. `None`: the lane
+/// accesses nothing.
 pub(crate) type StripPlace = Option<(i64, u32)>;
 
 /// How the elements of an access move between memory and registers.

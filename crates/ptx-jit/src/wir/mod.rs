@@ -13,8 +13,8 @@
 //! Where a function stops, it says which value each live register has, so that the warp frame is complete and
 //! the interpreter can continue.
 //!
-//! [`mod@print`] and [`parse`] are the text form, [`verify`] checks the rules. [`uses`], [`dom`], the loops of
-//! PTX blocks and the slots of barriers are here, once for all passes.
+//! [`mod@print`] and [`parse`] are the text form, [`verify`] checks the rules. [`uses`], [`dom`], the loops
+//! of PTX blocks and the slots of barriers are here, once for all passes.
 //!
 //! What it does not do: no LLVM, no instruction selection, no addresses.
 
@@ -411,8 +411,8 @@ impl LaunchShape {
 pub trait Effects {
     /// Whether a warp-synchronous terminator has native code.
     fn does_sync(&self, inst: &Inst) -> bool;
-    /// Whether a warp-synchronous terminator needs all 32 lanes: a matrix instruction. Native code executes it
-    /// in the full copy of its block only.
+    /// Whether a warp-synchronous terminator needs all 32 lanes: a matrix instruction. Native code executes
+    /// it in the full copy of its block only.
     fn is_of_whole_warp(&self, inst: &Inst) -> bool;
     /// Whether the instruction's result depends on nothing but its operands, lane by lane.
     fn is_pure(&self, inst: &Inst) -> bool;

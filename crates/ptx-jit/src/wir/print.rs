@@ -15,9 +15,9 @@
 //! ```
 //! An instruction is named by its PTX block and its index there; the comment is for people. Its first operand
 //! is the mask of its lanes. The comment of an access ends with its plan, once `mem` has made it, and the
-//! comment of a block's check names the checked range. A block lists its groups of accesses
-//! after its operations. The constants of the lanes of an affine value are printed as runs: first constant, step,
-//! and count.
+//! comment of a block's check names the checked range. A block lists its groups of accesses after its
+//! operations. The constants of the lanes of an affine value are printed as runs: first constant, step, and
+//! count.
 //!
 //! Invariant: the text contains all parts of a function that passes read. Parts that follow from the rest are
 //! left out: [`Func::needed`], and kinds of values that nothing defines. Printing, parsing and printing gives

@@ -459,7 +459,8 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// `bar.cta.sync INSTANCE, ID, COUNT` is the form of this format; `bar.sync ID, COUNT` and `barrier.sync` that of PTX.
+    /// `bar.cta.sync INSTANCE, ID, COUNT` is the form of this format; `bar.sync ID, COUNT` and `barrier.sync`
+    /// that of PTX.
     fn barrier(
         &mut self,
         thread: usize,

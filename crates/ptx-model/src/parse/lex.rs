@@ -39,7 +39,8 @@ pub(super) fn place(text: &str, at: usize) -> (u32, u32) {
     (line, column)
 }
 
-/// The length of a comment at the beginning of a text, if there is one: `//`, `#` to the end of the line, `(* *)`.
+/// The length of a comment at the beginning of a text, if there is one: `//`, `#` to the end of the line,
+/// `(* *)`.
 pub(super) fn comment(text: &str) -> Option<usize> {
     if text.starts_with("//") || text.starts_with('#') {
         return Some(text.find('\n').unwrap_or(text.len()));

@@ -107,7 +107,8 @@ impl<'t> Parser<'t> {
         }
         let elements = self.locations[location].elements as usize;
         let init = if !self.take("=") {
-            // Shared memory has no initial value; global memory without an initialiser is zero (PTX ISA 5.4.4).
+            // Shared memory has no initial value; global memory without an initialiser is zero (PTX ISA
+            // 5.4.4).
             let unknown = qualifiers.space == Some(Space::Shared);
             vec![if unknown { None } else { Some(Operand::Const(0)) }; elements]
         } else if self.take("{") {

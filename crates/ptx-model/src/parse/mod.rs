@@ -1,7 +1,8 @@
-//! Reads litmus tests in the herd-style PTX format: a header, initial values, a table of threads, and a clause. The format is
-//! described in `docs/litmus.md`.
+//! Reads litmus tests in the herd-style PTX format: a header, initial values, a table of threads, and a
+//! clause. The format is described in `docs/litmus.md`.
 //!
-//! Invariant: every text gives a test or an error with its place; sizes and depths are bounded by the constants below.
+//! Invariant: every text gives a test or an error with its place; sizes and depths are bounded by the
+//! constants below.
 
 mod clause;
 mod code;

@@ -1,8 +1,10 @@
-//! Static analysis of a function: registers that are defined at every read. initcheck tracks only the other registers.
+//! Static analysis of a function: registers that are defined at every read. initcheck tracks only the other
+//! registers.
 //!
-//! A register is clean if every path writes it before it is read (by liveness), and every instruction that writes it gives defined bits whenever
-//! its sources and its guard are clean: arithmetic, exchanges between lanes, loads of kernel parameters. Results of other loads, atomic
-//! operations, matrix instructions and calls are not clean. In most kernels, addresses, loop counters and loop conditions are clean.
+//! A register is clean if every path writes it before it is read (by liveness), and every instruction that
+//! writes it gives defined bits whenever its sources and its guard are clean: arithmetic, exchanges between
+//! lanes, loads of kernel parameters. Results of other loads, atomic operations, matrix instructions and
+//! calls are not clean. In most kernels, addresses, loop counters and loop conditions are clean.
 //!
 //! Invariant: a clean register never holds an undefined bit where an instruction reads it.
 

@@ -1,7 +1,7 @@
 //! Propagation of undefined bits between registers and memory: loads, stores and atomics.
 //!
-//! Invariant: a load or store of undefined bits is not reported; the shadow of memory has a bit for each stored
-//! bit.
+//! Invariant: a load or store of undefined bits is not reported; the shadow of memory has a bit for each
+//! stored bit.
 
 use super::*;
 use crate::shadow::Reader;

@@ -1,7 +1,7 @@
 //! Propagation of undefined bits from the source registers of an instruction to its destination.
 //!
-//! Invariant: an instruction makes a bit of its destination undefined only in lanes that execute it, and only if the bit depends on an
-//! undefined bit of a source.
+//! Invariant: an instruction makes a bit of its destination undefined only in lanes that execute it, and only
+//! if the bit depends on an undefined bit of a source.
 
 use super::*;
 
@@ -184,7 +184,8 @@ impl Initcheck {
             return self.define(site, inst, lanes);
         };
         if matches!(inst.op, Op::ShflSync | Op::Shfl) {
-            // The lane that a value came from is what the instruction computed; without the inputs of other groups the value stands for it.
+            // The lane that a value came from is what the instruction computed; without the inputs of other
+            // groups the value stands for it.
             let from = shuffled(inst, lanes, regs);
             let fetched = Lane(std::array::from_fn(|lane| known.of(from[lane])));
             self.define(site, inst, lanes);

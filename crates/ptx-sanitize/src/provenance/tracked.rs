@@ -1,8 +1,10 @@
 //! Static analysis of a function: registers whose provenance memcheck tracks. They satisfy two conditions:
 //!
-//! * *Forwards:* the register may hold an address, because it is computed from the address of a variable, from a loaded value, from a
-//!   parameter, or from an argument of a function. Floating-point results are never addresses.
-//! * *Backwards:* the value may reach the address of an access, an argument of a call, or a store of the whole register.
+//! * *Forwards:* the register may hold an address, because it is computed from the address of a variable,
+//!   from a loaded value, from a parameter, or from an argument of a function. Floating-point results are
+//!   never addresses.
+//! * *Backwards:* the value may reach the address of an access, an argument of a call, or a store of the
+//!   whole register.
 //!
 //! Invariant: no access of the function depends on an address in a register that is not tracked.
 
@@ -85,7 +87,8 @@ fn stores(inst: &Inst, holding: &BTreeSet<Reg>) -> bool {
     inst.op == Op::St && !float && matches!(&inst.srcs[..], [_, Src::Reg(reg)] if holding.contains(reg))
 }
 
-/// Registers that may hold an address, and that an address of an access, an argument or a stored value is computed from.
+/// Registers that may hold an address, and that an address of an access, an argument or a stored value is
+/// computed from.
 fn tracked(function: &Function, holding: &BTreeSet<Reg>) -> BTreeSet<Reg> {
     let mut made: Vec<(Reg, Vec<Reg>)> = Vec::new();
     let mut work: Vec<Reg> = Vec::new();

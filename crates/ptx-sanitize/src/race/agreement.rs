@@ -1,8 +1,9 @@
-//! racecheck compared with the exhaustive checker: on each litmus test without loops, the detector finds a race
-//! in some interleaving if and only if the model has one in some execution.
+//! racecheck compared with the exhaustive checker: on each litmus test without loops, the detector finds a
+//! race in some interleaving if and only if the model has one in some execution.
 //!
 //! The threads of a test are interleaved at random, one instruction at a time, on one memory, as the machine
-//! does, and each interleaving is reported to a new detector. [`STUCK`] lists the tests where the results must differ.
+//! does, and each interleaving is reported to a new detector. [`STUCK`] lists the tests where the results
+//! must differ.
 
 use super::detect::Detector;
 use super::facts::{At, Where};
@@ -21,7 +22,8 @@ const RANDOM: u64 = 600;
 /// From the shared memory of a CTA to that of the next.
 const APART: u64 = 0x10_0000;
 
-/// Tests whose races no interleaving shows: their threads wait at barriers that nothing completes, which the model does not.
+/// Tests whose races no interleaving shows: their threads wait at barriers that nothing completes, which the
+/// model does not.
 const STUCK: &[&str] = &["SB-bar-other-number"];
 
 /// What a test asks for that is not modelled here.
@@ -422,7 +424,8 @@ impl Choices {
     }
 }
 
-/// A random test: two or three threads in one or two CTAs, each with up to four instructions on two locations.
+/// A random test: two or three threads in one or two CTAs, each with up to four instructions on two
+/// locations.
 fn random_test(seed: u64) -> String {
     let mut choices = Choices(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let threads = if choices.of(&["2", "3"]) == "2" { 2 } else { 3 };

@@ -1,17 +1,17 @@
 //! The detector: compares each access with the earlier accesses in shadow memory.
 //!
 //! Two conflicting accesses of different threads race if neither happens before the other and they are not
-//! morally strong (PTX ISA §8.6.1). "Happens before" is causality order: base causality order as represented by
-//! the clocks ([`order`](super::order)), or a strong read that has observed the earlier strong write and that
-//! itself happens before the later access, or belongs to its thread (§8.8.5).
+//! morally strong (PTX ISA §8.6.1). "Happens before" is causality order: base causality order as represented
+//! by the clocks ([`order`](super::order)), or a strong read that has observed the earlier strong write and
+//! that itself happens before the later access, or belongs to its thread (§8.8.5).
 //!
-//! An earlier access is discarded when a later one **subsumes** it: every access that races with the earlier one
-//! would race with the later one. This holds if the earlier one happens before the later one, and the later one
-//! is weak, or no stronger and no wider; and if a read-modify-write reads a morally strong write that is no
-//! weaker than itself.
+//! An earlier access is discarded when a later one **subsumes** it: every access that races with the earlier
+//! one would race with the later one. This holds if the earlier one happens before the later one, and the
+//! later one is weak, or no stronger and no wider; and if a read-modify-write reads a morally strong write
+//! that is no weaker than itself.
 //!
-//! Invariant: a race is reported only if both accesses took place and nothing orders them. When a table is full,
-//! accesses are discarded.
+//! Invariant: a race is reported only if both accesses took place and nothing orders them. When a table is
+//! full, accesses are discarded.
 
 use super::cta::{Arrival, Cta, Lanes, RECENT, Warp, lanes_of};
 use super::facts::{At, Party, Race, Where};
@@ -322,7 +322,8 @@ impl Turn<'_> {
     ) -> bool {
         let op = self.op;
         let parted = are_distinct(lanes, place.addresses);
-        // Lanes of an atomic operation act one after another; a store of different values to one address races with itself.
+        // Lanes of an atomic operation act one after another; a store of different values to one address
+        // races with itself.
         let together = !parted && op.kind != Kind::Rmw && (op.kind == Kind::Load || place.agree);
         let mut rest = lanes;
         while rest != 0 {
@@ -440,7 +441,8 @@ impl Turn<'_> {
             if self.book.table.begins(mine, who) {
                 continue;
             }
-            // The lane that the access is noted for comes last, because noting it replaces what the others are held against.
+            // The lane that the access is noted for comes last, because noting it replaces what the others
+            // are held against.
             let first = group.trailing_zeros() as usize;
             for lane in lanes_of(group & !(1 << first)).chain([first]) {
                 let me = Me {
@@ -550,7 +552,8 @@ impl Book<'_> {
         lanes_of(self.lanes(who, event)).any(|lane| known.time(thread_of(event.warp, lane)) >= event.time)
     }
 
-    /// Whether everything that would race with an earlier access, which happens before, would race with this one.
+    /// Whether everything that would race with an earlier access, which happens before, would race with this
+    /// one.
     fn subsumes(&self, me: &Me<'_>, entry: &Entry) -> bool {
         let Some(old) = self.event(entry.who).and_then(|event| self.sites.get(event.site as usize)) else {
             return true;
@@ -668,7 +671,8 @@ impl Book<'_> {
         } else {
             for at in 0..self.table.entries(cell, &mut one) {
                 let entry = self.table.entry(cell, at);
-                // Lanes that store together are no race: the manual does not say which of the equal values stays.
+                // Lanes that store together are no race: the manual does not say which of the equal values
+                // stays.
                 let together = self.event(entry.who).is_some_and(|event| {
                     (event.site, event.cta, event.warp) == (me.site, me.cta, me.warp)
                         && event.lanes >> me.lane & 1 != 0

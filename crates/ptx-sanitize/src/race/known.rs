@@ -1,14 +1,14 @@
 //! Vector clocks, compressed by CTA and warp.
 //!
-//! A vector clock maps each thread to the time up to which its accesses happen before the next operation. Here a
-//! clock is a map from CTAs to [`CtaKnown`], in which one entry may stand for a thread, a warp, or the whole CTA.
-//! The map of other CTAs is a persistent radix tree: two clocks that differ in one CTA share all other branches,
-//! and a join visits only branches that differ. So each clock of a look-back scan over many CTAs costs one path,
-//! and no clock has an entry for every thread of a grid.
+//! A vector clock maps each thread to the time up to which its accesses happen before the next operation.
+//! Here a clock is a map from CTAs to [`CtaKnown`], in which one entry may stand for a thread, a warp, or the
+//! whole CTA. The map of other CTAs is a persistent radix tree: two clocks that differ in one CTA share all
+//! other branches, and a join visits only branches that differ. So each clock of a look-back scan over many
+//! CTAs costs one path, and no clock has an entry for every thread of a grid.
 //!
-//! Each CTA counts its own time. An asynchronous copy (`cp.async`) counts as a separate thread, with the number
-//! of the issuing thread plus [`ASYNC`], because its accesses are not ordered with those of that thread until it
-//! waits for them.
+//! Each CTA counts its own time. An asynchronous copy (`cp.async`) counts as a separate thread, with the
+//! number of the issuing thread plus [`ASYNC`], because its accesses are not ordered with those of that
+//! thread until it waits for them.
 //!
 //! Invariant: a join never removes an entry; an entry contains no more than synchronisation has established.
 

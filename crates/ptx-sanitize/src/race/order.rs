@@ -1,18 +1,19 @@
 //! The causality order of PTX ISA chapter 8, as vector clocks of lanes.
 //!
-//! * A **fence** joins the clocks that the lane's strong reads have observed since the last one into the lane's
-//!   clock, and makes a stamp of it. Later strong writes carry the stamp (release pattern "fence; strong write";
-//!   acquire pattern "strong read; fence").
+//! * A **fence** joins the clocks that the lane's strong reads have observed since the last one into the
+//!   lane's clock, and makes a stamp of it. Later strong writes carry the stamp (release pattern "fence;
+//!   strong write"; acquire pattern "strong read; fence").
 //! * A **release** operation itself makes a stamp, also for later strong writes of the lane to the same
 //!   location. An **acquire** operation immediately joins the clocks that it observes, and those that strong
 //!   reads of the same location have observed before.
-//! * The stamps that a write carries are stored with its location in a [`Record`]. A read-modify-write that is
-//!   morally strong with the last writer adds its own stamps (release sequence); any other write replaces them.
+//! * The stamps that a write carries are stored with its location in a [`Record`]. A read-modify-write that
+//!   is morally strong with the last writer adds its own stamps (release sequence); any other write replaces
+//!   them.
 //! * Each stamp is stored twice: for threads of the writer's CTA, where any scope is wide enough, and for all
 //!   threads, where both operations need the scope `.gpu` or wider. `.cluster` counts as `.gpu`.
 //!
-//! Invariant: a lane's clock contains at least what chapter 8 orders before its next operation. When a table is
-//! full, clocks contain more than that, so a race may be missed, but no false race is reported.
+//! Invariant: a lane's clock contains at least what chapter 8 orders before its next operation. When a table
+//! is full, clocks contain more than that, so a race may be missed, but no false race is reported.
 
 use super::known::{ASYNC, CtaKnown, Known, NO_CTA, Thread, Time};
 
@@ -72,7 +73,8 @@ pub(crate) struct Op {
     pub(crate) bytes: u8,
     /// A copy that goes on after its instruction (`cp.async`).
     pub(crate) copy: bool,
-    /// The lanes of the warp make it together (`wmma`, `ldmatrix`): the manual does not say which lane accesses which element.
+    /// The lanes of the warp make it together (`wmma`, `ldmatrix`): the manual does not say which lane
+    /// accesses which element.
     pub(crate) collective: bool,
     /// Two halves, each an operation of its own (`.f16x2`).
     pub(crate) packed: bool,
@@ -139,7 +141,8 @@ pub(crate) struct Lane {
     fences: [Option<Stamp>; 2],
     /// Release operations: location, whether wide.
     released: Vec<(u64, bool, Stamp)>,
-    /// Clocks that strong reads have observed: those that a fence of any scope joins, and those that only a fence with a wide scope joins.
+    /// Clocks that strong reads have observed: those that a fence of any scope joins, and those that only a
+    /// fence with a wide scope joins.
     pending: [Option<Known>; 2],
     /// The same of the last location that was read.
     seen: Option<(u64, [Option<Known>; 2])>,

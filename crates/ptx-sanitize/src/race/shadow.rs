@@ -1,10 +1,10 @@
 //! Shadow memory: for each accessed byte, the accesses that may still race with later ones.
 //!
-//! An access of a warp is an [`Event`] in a table; shadow memory contains 32-bit references to events, with the
-//! lane. Memory is divided into pages of 256 bytes, and a page into granules of 4 bytes; a page with smaller
-//! accesses has smaller granules. A granule has one reference for reads and one for writes, each allocated when
-//! the page first needs it: at most 8 bytes per byte. If several accesses of a granule are relevant (reads by
-//! several threads; strong writes of several threads), the reference is to a set.
+//! An access of a warp is an [`Event`] in a table; shadow memory contains 32-bit references to events, with
+//! the lane. Memory is divided into pages of 256 bytes, and a page into granules of 4 bytes; a page with
+//! smaller accesses has smaller granules. A granule has one reference for reads and one for writes, each
+//! allocated when the page first needs it: at most 8 bytes per byte. If several accesses of a granule are
+//! relevant (reads by several threads; strong writes of several threads), the reference is to a set.
 //!
 //! Invariants: sets and events are bounded; a referenced event keeps its number; an unreferenced event is
 //! reclaimed.

@@ -451,8 +451,8 @@ impl<'c, 'a> BodyChecker<'c, 'a> {
         None
     }
 
-    /// `name: .branchtargets L1, L<4>;`. PTX ISA §11.3.1. ptxas accepts a list without a name, and labels that
-    /// do not exist as long as nothing branches through the list.
+    /// `name: .branchtargets L1, L<4>;`. PTX ISA §11.3.1. ptxas accepts a list without a name, and labels
+    /// that do not exist as long as nothing branches through the list.
     fn branch_targets(&mut self, targets: &tree::BranchTargets) {
         let checker = &mut *self.checker;
         checker.needs(targets.span, "`.branchtargets`", Version::new(2, 1), 20, "11.3.1");

@@ -1,4 +1,5 @@
-//! Functions and kernels: signatures, directives, prototypes and their definitions, aliases. PTX ISA §7.1, §11.2, §11.4.
+//! Functions and kernels: signatures, directives, prototypes and their definitions, aliases. PTX ISA §7.1,
+//! §11.2, §11.4.
 //!
 //! Invariant: a name has one [`Function`] for all its declarations, and these agree.
 

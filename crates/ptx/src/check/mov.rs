@@ -1,5 +1,5 @@
-//! Operands of `mov` and `cvta`: values, special registers, addresses of variables and functions, vectors to pack.
-//! PTX ISA §9.7.8.2, §9.7.8.3, §9.7.8.13.
+//! Operands of `mov` and `cvta`: values, special registers, addresses of variables and functions, vectors to
+//! pack. PTX ISA §9.7.8.2, §9.7.8.3, §9.7.8.13.
 //!
 //! Invariant: an address is taken only of entities that have one in the module's version (return parameters
 //! from PTX 6.0 on, kernels from 3.1 on, variables for call arguments never).

@@ -1,4 +1,5 @@
-//! Shapes of declared things: type, vector, dimensions, size and alignment. PTX ISA §5.2, §5.4.2, §5.4.3, §5.4.5.
+//! Shapes of declared things: type, vector, dimensions, size and alignment. PTX ISA §5.2, §5.4.2, §5.4.3,
+//! §5.4.5.
 //!
 //! Invariant: a [`Shape`] has a size below the limit of its space, an alignment that is a power of two, and
 //! dimensions above zero (except an unsized first one).

@@ -1,5 +1,5 @@
-//! Operands of textures, surfaces and matrices: opaque variables, coordinates and their companions, fragments.
-//! PTX ISA §5.3, §9.7.9, §9.7.10, §9.7.13.3.
+//! Operands of textures, surfaces and matrices: opaque variables, coordinates and their companions,
+//! fragments. PTX ISA §5.3, §9.7.9, §9.7.10, §9.7.13.3.
 //!
 //! Invariant: a checked coordinate vector has the elements that its geometry requires, optionally followed by
 //! padding.

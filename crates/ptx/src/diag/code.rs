@@ -1,8 +1,8 @@
 //! The registry of diagnostic codes. A code is permanent: it is never renumbered and never reused.
 //!
-//! P00xx text and tokens · P01xx module header, directives and declarations · P02xx instructions and operands ·
-//! P03xx calls and control flow · P04xx constants and initialisers · P05xx versions and targets · P06xx not implemented ·
-//! P09xx warnings.
+//! P00xx text and tokens · P01xx module header, directives and declarations · P02xx instructions and operands
+//! · P03xx calls and control flow · P04xx constants and initialisers · P05xx versions and targets · P06xx not
+//! implemented · P09xx warnings.
 
 use super::Severity;
 

@@ -3,18 +3,19 @@
 //! A call costs the interpreter an activation, and native code has no calls: it leaves for the interpreter.
 //! After inlining both engines execute the same blocks, so positions, traps and counts agree.
 //!
-//! Each function that is inlined into a kernel gets a range of the kernel's registers and a region of its frame,
-//! which all its copies share: a lane is in at most one copy, since functions that can reach themselves stay
-//! calls. Arguments and results are copied by instructions with the place of the `call`. A register that the
-//! function may read before it writes it is set to zero on entry, as it is in a new activation.
+//! Each function that is inlined into a kernel gets a range of the kernel's registers and a region of its
+//! frame, which all its copies share: a lane is in at most one copy, since functions that can reach
+//! themselves stay calls. Arguments and results are copied by instructions with the place of the `call`. A
+//! register that the function may read before it writes it is set to zero on entry, as it is in a new
+//! activation.
 //!
 //! Invariant: the program keeps the rules of [`super`]. A kernel grows by at most four times the
 //! instructions of all functions that it reaches, and 2,000 (`GROWTH`, `FREE`).
 //!
-//! What stays a call: indirect calls, functions without a body, functions that can reach themselves, calls whose
-//! arguments have no simple copy, and everything in device functions themselves. What changes: an access beyond
-//! a `.local` variable of the kernel may reach the region of a function, where it left the frame before. So
-//! callers that look for such errors do not inline.
+//! What stays a call: indirect calls, functions without a body, functions that can reach themselves, calls
+//! whose arguments have no simple copy, and everything in device functions themselves. What changes: an
+//! access beyond a `.local` variable of the kernel may reach the region of a function, where it left the
+//! frame before. So callers that look for such errors do not inline.
 
 use super::graph::Graph;
 use super::order::block_order;
@@ -139,8 +140,8 @@ struct Made {
 }
 
 impl Made {
-    /// Puts the parts into the kernel, with its blocks in the order of rule 1 and its registers dense. `counts`
-    /// has the registers of each function of the program.
+    /// Puts the parts into the kernel, with its blocks in the order of rule 1 and its registers dense.
+    /// `counts` has the registers of each function of the program.
     fn replace(self, function: &mut Function, counts: &[RegCounts]) {
         let edges: Vec<(usize, usize)> = (self.blocks.iter().enumerate())
             .flat_map(|(from, block)| {

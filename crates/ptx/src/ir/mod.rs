@@ -1,13 +1,16 @@
 //! The Program: explicit control flow over dense typed registers.
 //!
 //! Rules, checked by [`verify`](verify::verify) after every pass in tests:
-//! 1. Blocks are numbered in a reverse postorder in which the blocks of a loop are contiguous and a loop's exits come after
-//!    all its blocks; block 0 is the entry; every block is reachable. "Lowest block first" therefore reconverges where
-//!    post-dominators would.
-//! 2. One PTX instruction is one [`Inst`], alone or inside its [`Terminator`]. Guarded control flow (`@p bra`, `@p ret`,
-//!    `@p call`, `@p bar.sync`, `@p shfl.sync`) is a [`Terminator::Branch`] around the unguarded one.
-//! 3. All defaults are explicit in [`Inst::mods`]: rounding, `.ftz` where the target implies it, scope, sem, space.
-//! 4. Registers are dense per class; vector registers are split into their elements; video operands carry decoded selectors.
+//! 1. Blocks are numbered in a reverse postorder in which the blocks of a loop are contiguous and a loop's
+//!    exits come after all its blocks; block 0 is the entry; every block is reachable. "Lowest block first"
+//!    therefore reconverges where post-dominators would.
+//! 2. One PTX instruction is one [`Inst`], alone or inside its [`Terminator`]. Guarded control flow
+//!    (`@p bra`, `@p ret`, `@p call`, `@p bar.sync`, `@p shfl.sync`) is a [`Terminator::Branch`] around the
+//!    unguarded one.
+//! 3. All defaults are explicit in [`Inst::mods`]: rounding, `.ftz` where the target implies it, scope, sem,
+//!    space.
+//! 4. Registers are dense per class; vector registers are split into their elements; video operands carry
+//!    decoded selectors.
 //! 5. Operands of an [`Inst`] follow the row's order: destinations in `dsts`, everything else in `srcs`.
 //!
 //! The program contains neither addresses of variables (the machine places them at load) nor a calling
@@ -108,8 +111,8 @@ pub struct Function {
     pub returns: Vec<ParamSlot>,
     /// Bytes of the kernel's parameter buffer (0 for a device function).
     pub param_bytes: u32,
-    /// Bytes of local memory that one activation needs per lane: `.local` variables and `.param` variables of calls,
-    /// inputs and returns of a device function.
+    /// Bytes of local memory that one activation needs per lane: `.local` variables and `.param` variables of
+    /// calls, inputs and returns of a device function.
     pub frame_bytes: u32,
     /// Alignment of the frame.
     pub frame_align: u32,
@@ -227,8 +230,8 @@ pub struct Inst {
 pub enum Dst {
     /// A register.
     Reg(Reg),
-    /// A register of which a video instruction writes only these bytes (bit `i` for byte `i`): `.b2` is `0b0100`, `.h1` is
-    /// `0b1100`. The other bytes come from the source `c`. Packed forms always have it.
+    /// A register of which a video instruction writes only these bytes (bit `i` for byte `i`): `.b2` is
+    /// `0b0100`, `.h1` is `0b1100`. The other bytes come from the source `c`. Packed forms always have it.
     Video {
         /// The register.
         reg: Reg,

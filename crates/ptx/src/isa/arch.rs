@@ -51,7 +51,8 @@ impl Sm {
         Self { number, variant: SmVariant::Base }
     }
 
-    /// Every published architecture with the PTX version that introduced it. PTX ISA §11.1.2 and its release notes.
+    /// Every published architecture with the PTX version that introduced it. PTX ISA §11.1.2 and its release
+    /// notes.
     pub const PUBLISHED: &'static [(u16, Version)] = &[
         (10, Version::new(1, 0)),
         (11, Version::new(1, 0)),

@@ -232,7 +232,8 @@ pub enum Selector {
 }
 
 impl Selector {
-    /// Whether `text` (without its dot) is a selector of this kind. V22, V24 of the project's list of readings.
+    /// Whether `text` (without its dot) is a selector of this kind. V22, V24 of the project's list of
+    /// readings.
     pub fn accepts(self, text: &str) -> bool {
         let digits = |prefix: char, top: u8| {
             let rest = text.strip_prefix(prefix)?;

@@ -13,7 +13,8 @@ use super::nearest::{self, Mismatch};
 use super::row::{Row, Rule};
 use super::{Mods, Slot, Ty, Word, rule, table};
 
-/// A row of the table. Ids are dense and follow the order of the table; they are not stable between versions of ptxvm.
+/// A row of the table. Ids are dense and follow the order of the table; they are not stable between versions
+/// of ptxvm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RowId(u16);
 

@@ -142,13 +142,15 @@ pub enum Rule {
     Shared64,
     /// `c` may be unsigned only if both factors are. §9.7.1.21.
     Dot,
-    /// Accesses to call arguments and results may not be guarded; input parameters may not be written. §7.1, A42.
+    /// Accesses to call arguments and results may not be guarded; input parameters may not be written. §7.1,
+    /// A42.
     ParamAccess,
     /// The parts of the vector together have the size of the whole. §9.7.8.3.
     PackSizes,
     /// The operand has the module's address size. §9.7.8.13.
     AddressSize,
-    /// A constant thread count is a positive multiple of the warp size; the barrier number is at most 15. §9.7.12.1, A123.
+    /// A constant thread count is a positive multiple of the warp size; the barrier number is at most 15.
+    /// §9.7.12.1, A123.
     BarrierCount,
     /// An asynchronous copy has 4, 8 or 16 bytes. `cp.async` of the current manual.
     CopySize,

@@ -1,7 +1,7 @@
 //! Special registers. PTX ISA chapter 10.
 //!
-//! Invariant: each predefined register name has one variant (numbered families share one with the number inside), and its type
-//! and gates are the manual's.
+//! Invariant: each predefined register name has one variant (numbered families share one with the number
+//! inside), and its type and gates are the manual's.
 
 use super::{Gate, Ty};
 
@@ -105,7 +105,8 @@ const PLAIN: &[SregFacts] = &[
     facts(Sreg::ReservedSmemOffset1, "%reserved_smem_offset_1", Ty::B32, false, "7.6 sm_80", "10.31"),
 ];
 
-/// Registers later than PTX 6.4, by name: known, not implemented. With the version that introduced each, and its first target.
+/// Registers later than PTX 6.4, by name: known, not implemented. With the version that introduced each, and
+/// its first target.
 const LATER: &[(&str, &str)] = &[
     ("%is_explicit_cluster", "7.8 sm_90"),
     ("%clusterid", "7.8 sm_90"),

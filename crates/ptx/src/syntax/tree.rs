@@ -645,7 +645,8 @@ pub enum OperandKind {
     Not(Reference),
     /// `-r`
     Minus(Reference),
-    /// A constant, or an expression with names in it such as `array+4`; never a bare name (`WARP_SZ` is no name).
+    /// A constant, or an expression with names in it such as `array+4`; never a bare name (`WARP_SZ` is no
+    /// name).
     Expr(Expr),
     /// `{a, b}`
     Vector(Vec<Operand>),

@@ -1,11 +1,11 @@
 //! Data tests of the checker.
 //!
-//! `ok/*.ptx` must check without an error, `err/*.ptx` with exactly the errors that they list, and real compiler
-//! output (the fixtures of the workspace) without an error. A file contains its expectations as comments, written
-//! by hand:
+//! `ok/*.ptx` must check without an error, `err/*.ptx` with exactly the errors that they list, and real
+//! compiler output (the fixtures of the workspace) without an error. A file contains its expectations as
+//! comments, written by hand:
 //!
-//! * `// ERROR P0205 12:17 words` anywhere: an error with that code at that line and column, with those words in
-//!   its message;
+//! * `// ERROR P0205 12:17 words` anywhere: an error with that code at that line and column, with those words
+//!   in its message;
 //! * `//       ^^^ ERROR P0205 words` below a line: the same for that line; the carets mark the span;
 //! * the same with `WARNING`. In `ok/` the warnings must be those listed, in `err/` at least those.
 //! * `// OPTIONS gpu-name=sm_90 strict` sets options.

@@ -1,9 +1,9 @@
-//! The format of `tests/language`: modules whose lines state the expected findings, and the comparison with the
-//! actual findings.
+//! The format of `tests/language`: modules whose lines state the expected findings, and the comparison with
+//! the actual findings.
 //!
-//! Shared by the test `language`, which fails if the two differ, and by `cargo xtask coverage`, which counts the
-//! inventory rows of the lines that pass. Invariant: every comment that looks like an expectation is one; a
-//! malformed one is an error, never skipped. The format is described in `tests/language/README.md`.
+//! Shared by the test `language`, which fails if the two differ, and by `cargo xtask coverage`, which counts
+//! the inventory rows of the lines that pass. Invariant: every comment that looks like an expectation is one;
+//! a malformed one is an error, never skipped. The format is described in `tests/language/README.md`.
 
 use ptx::check::{CheckOptions, Checked, check};
 use ptx::diag::render::{Color, Source};

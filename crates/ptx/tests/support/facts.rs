@@ -1,5 +1,5 @@
-//! Equality of two modules: everything is compared except places, the names of declarations in bodies, and the
-//! order in which labels are numbered.
+//! Equality of two modules: everything is compared except places, the names of declarations in bodies, and
+//! the order in which labels are numbered.
 
 use ptx::check::module::{Body, Module, Statement};
 use std::fmt::Write as _;

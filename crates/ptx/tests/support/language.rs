@@ -1,5 +1,5 @@
-//! The modules of `tests/language`: each unchanged, and each that expects errors once more without the lines with
-//! errors, which must be accepted.
+//! The modules of `tests/language`: each unchanged, and each that expects errors once more without the lines
+//! with errors, which must be accepted.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! Properties of every text: the fuzz targets search for violations of them, and texts that violated one earlier
-//! are tested again.
+//! Properties of every text: the fuzz targets search for violations of them, and texts that violated one
+//! earlier are tested again.
 
 use super::facts::facts;
 use ptx::check::{CheckOptions, Checked, check, print};
@@ -8,7 +8,8 @@ use ptx::diag::{Diagnostic, Severity};
 use ptx::ir::verify::verify;
 use ptx::syntax::{Token, format, lexer, parse};
 
-/// How many diagnostics of a text are rendered; rendering is linear in the line, and a text has as many mistakes as lines.
+/// How many diagnostics of a text are rendered; rendering is linear in the line, and a text has as many
+/// mistakes as lines.
 const RENDERED: usize = 8;
 
 /// Tokens follow each other without a gap, none is empty, and joined they give the text.
@@ -40,8 +41,8 @@ pub(crate) fn checks(text: &str) -> Checked {
     checked
 }
 
-/// Formatting changes only white space, and once formatted nothing; a module that is printed and checked again is the same
-/// module.
+/// Formatting changes only white space, and once formatted nothing; a module that is printed and checked
+/// again is the same module.
 pub(crate) fn prints(text: &str) {
     if let Ok(formatted) = format::format(text) {
         let solid = |text: &str| -> String {

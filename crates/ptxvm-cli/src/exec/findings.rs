@@ -4,8 +4,8 @@
 //! This process prints the findings that a process could not print before it died, and the summary. It also
 //! writes the report.
 //!
-//! Invariants: findings that are the same in several processes are one, with the sum of their counts; the summary is the last line. A report
-//! that cannot be written is an error before the program runs.
+//! Invariants: findings that are the same in several processes are one, with the sum of their counts; the
+//! summary is the last line. A report that cannot be written is an error before the program runs.
 
 use super::folder::Folder;
 use crate::UsageError;
@@ -117,7 +117,8 @@ struct Journal {
 }
 
 impl Journal {
-    /// Reads lines as `ptxvm::journal` writes them. A line that is cut off, because its process was killed, is left out.
+    /// Reads lines as `ptxvm::journal` writes them. A line that is cut off, because its process was killed,
+    /// is left out.
     fn read(text: &str) -> Self {
         let mut journal = Self::default();
         let mut known: BTreeMap<(String, u64), usize> = BTreeMap::new();

@@ -1,5 +1,5 @@
-//! The stand-in for `nvcc` of `ptxvm exec --nvcc`: compiles device code to PTX by clang, for programs that call
-//! `nvcc` while they run (PyCUDA's `SourceModule`).
+//! The stand-in for `nvcc` of `ptxvm exec --nvcc`: compiles device code to PTX by clang, for programs that
+//! call `nvcc` while they run (PyCUDA's `SourceModule`).
 //!
 //! Invariant: an option that is not known is an error, except options about host compilers and machine code,
 //! which have no meaning here. What it does not do: it builds no programs; clang does that.

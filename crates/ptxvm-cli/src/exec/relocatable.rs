@@ -1,5 +1,5 @@
-//! Relocatable objects that carry PTX: ELF files as device linkers of compilers expect them, with the text in a
-//! section and its symbols in the symbol table.
+//! Relocatable objects that carry PTX: ELF files as device linkers of compilers expect them, with the text in
+//! a section and its symbols in the symbol table.
 //!
 //! Compilers search the symbols in order to decide which members of a library a program needs.
 //!

@@ -1,8 +1,9 @@
 //! Stand-ins for tools that libraries of clients call: this program under another name.
 //!
 //! `ptxas` checks PTX and writes it unchanged: the client treats the text as machine code, and our driver
-//! accepts it. For a relocatable object (`-c`) it writes an ELF file with the text. `nvlink` checks that objects
-//! link and writes their texts as one image, which our driver links. `fatbinary` packs PTX into a container.
+//! accepts it. For a relocatable object (`-c`) it writes an ELF file with the text. `nvlink` checks that
+//! objects link and writes their texts as one image, which our driver links. `fatbinary` packs PTX into a
+//! container.
 //!
 //! Invariant: known options are handled, and options about machine code are ignored. No tool writes machine
 //! code.
@@ -106,8 +107,8 @@ fn read_ptx(path: &str) -> Result<(String, String), UsageError> {
     }
 }
 
-/// The device linker: objects, one output. Symbols that no object defines are left to the driver, which has the
-/// device library.
+/// The device linker: objects, one output. Symbols that no object defines are left to the driver, which has
+/// the device library.
 fn nvlink(arguments: &[String]) -> Result<Exit, UsageError> {
     if arguments.iter().any(|argument| argument == "--version" || argument == "-V") {
         return version("nvlink");
@@ -132,7 +133,8 @@ fn nvlink(arguments: &[String]) -> Result<Exit, UsageError> {
     Ok(Exit::Done)
 }
 
-/// The packer: `--create=FILE`, and `--image=profile=sm_XX,file=FILE` or `--image3=kind=K,sm=XX,file=FILE` for each input.
+/// The packer: `--create=FILE`, and `--image=profile=sm_XX,file=FILE` or `--image3=kind=K,sm=XX,file=FILE`
+/// for each input.
 fn fatbinary(arguments: &[String]) -> Result<Exit, UsageError> {
     if arguments.iter().any(|argument| argument == "--version" || argument == "-V") {
         return version("fatbinary");

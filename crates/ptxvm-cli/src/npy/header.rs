@@ -1,4 +1,5 @@
-//! The header of a `.npy` file: a dictionary with the keys `descr`, `fortran_order` and `shape`, as numpy writes it.
+//! The header of a `.npy` file: a dictionary with the keys `descr`, `fortran_order` and `shape`, as numpy
+//! writes it.
 //!
 //! Invariants: reading takes one pass over at most [`MAX_HEADER`] bytes, without recursion; unknown syntax is
 //! refused. Element types are texts here, and the caller validates them. Structured types (a list in `descr`)

@@ -6,7 +6,8 @@
 /// The most that an expression may make, in bytes.
 const LIMIT: usize = 64 << 20;
 
-/// The bytes of `"text" * 3 ("a" "b") * 2 hex:00ff`: items one after another, each repeated as often as the number after its `*`.
+/// The bytes of `"text" * 3 ("a" "b") * 2 hex:00ff`: items one after another, each repeated as often as the
+/// number after its `*`.
 pub(crate) fn evaluate(text: &str) -> Result<Vec<u8>, String> {
     let mut reader = Reader { rest: text };
     let bytes = reader.sequence()?;

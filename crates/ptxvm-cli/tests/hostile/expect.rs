@@ -223,8 +223,8 @@ impl Expect {
     }
 }
 
-/// `0x10`: exactly; `..10`: the last hexadecimal digits; `none`: there is none; `data+64`, `data-1`: from the start of the allocation called
-/// `data`, of which the report says where it starts.
+/// `0x10`: exactly; `..10`: the last hexadecimal digits; `none`: there is none; `data+64`, `data-1`: from the
+/// start of the allocation called `data`, of which the report says where it starts.
 fn check_address(wanted: &str, found: &str, nearest: &str) -> Result<(), String> {
     let fail = || format!("address {found} ({nearest}) instead of {wanted}");
     if let Some(digits) = wanted.strip_prefix("..") {

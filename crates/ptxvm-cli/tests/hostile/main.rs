@@ -1,6 +1,6 @@
-//! Hostile programs and inputs: runs every case of `tests/hostile/*.case` in a separate process, under limits of
-//! time and memory, in the interpreter and in native code. Each must end with the diagnostic, error or trap that
-//! the case names, and both engines with the same trap.
+//! Hostile programs and inputs: runs every case of `tests/hostile/*.case` in a separate process, under limits
+//! of time and memory, in the interpreter and in native code. Each must end with the diagnostic, error or
+//! trap that the case names, and both engines with the same trap.
 //!
 //! `PTXVM_HOSTILE=WORD` runs only cases whose file or name contains the word; `PTXVM_HOSTILE_PROGRAM` names
 //! another program.

@@ -14,7 +14,8 @@ const MEMORY: u64 = 4096;
 const PROCESSOR: u64 = 4;
 /// Seconds until a process that sleeps is ended.
 const WALL: Duration = Duration::from_secs(120);
-/// The most that a process may print on one stream, in bytes: more than the limit of `--max-output`, which fast machines reach.
+/// The most that a process may print on one stream, in bytes: more than the limit of `--max-output`, which
+/// fast machines reach.
 const OUTPUT: u64 = 80 << 20;
 
 /// How a process ended.

@@ -25,7 +25,8 @@ pub(super) fn get(node: Handle) -> Result<Work, Status> {
     Ok(work)
 }
 
-/// Replaces a node's work by work of the same type. If that fails, graphs that the new work owns are destroyed.
+/// Replaces a node's work by work of the same type. If that fails, graphs that the new work owns are
+/// destroyed.
 pub(super) fn set(node: Handle, work: Work) -> Answer {
     let owned = work.clone();
     replace(node, work).inspect_err(|_| forget(&owned))

@@ -14,9 +14,9 @@
 //! ```
 //!
 //! An argument is a number, a value of the environment by name ([`crate::world`]) with or without an offset,
-//! the result of an earlier call (the number of its line, without comments, and its parameter), or a structure
-//! with other words than a valid one. Half a word is `low:` or `high:` and a number. `enter` makes the
-//! environment's context current, and `strike` makes a kernel trap in it.
+//! the result of an earlier call (the number of its line, without comments, and its parameter), or a
+//! structure with other words than a valid one. Half a word is `low:` or `high:` and a number. `enter` makes
+//! the environment's context current, and `strike` makes a kernel trap in it.
 //!
 //! Invariant: a step and its text are equivalent. Neither contains an index into a table or an address, so a
 //! text keeps its meaning when functions and values are added.

@@ -18,8 +18,8 @@ const CALLS: usize = 40;
 /// A sequence that takes longer counts as hanging.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A context for queries of free memory, made again if a sequence destroyed it: a number can be its handle. It
-/// is not current in any sequence.
+/// A context for queries of free memory, made again if a sequence destroyed it: a number can be its handle.
+/// It is not current in any sequence.
 fn root(api: Api) -> usize {
     static ROOT: Mutex<usize> = Mutex::new(0);
     let mut root = ROOT.lock().unwrap_or_else(PoisonError::into_inner);

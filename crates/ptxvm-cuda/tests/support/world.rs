@@ -115,8 +115,8 @@ impl Drop for Given {
 /// Writable memory for results and kernel parameters, whose address may stand in a structure.
 ///
 /// The test replaces each half of each word of a structure. Such an address must not become that of other
-/// memory: the C library aligns its heaps so that replacing the low half of a heap address by zeros gives
-/// the address of the heap's own header. So this memory is far from where the system maps pages by itself, and
+/// memory: the C library aligns its heaps so that replacing the low half of a heap address by zeros gives the
+/// address of the heap's own header. So this memory is far from where the system maps pages by itself, and
 /// beyond the shadow memory of AddressSanitizer (which ends at 0x1000_7fff_8000).
 struct Room(usize);
 

@@ -8,7 +8,8 @@ use ptx_exec::launch::{Kernel, LaunchConfig, LaunchError, LaunchReport};
 /// Said where native code is asked for.
 const ABSENT: &str = "this build has no JIT (cargo feature `jit`)";
 
-/// With native code: to be called by the first thread of a program whose other threads launch kernels. Here nothing is to be done.
+/// With native code: to be called by the first thread of a program whose other threads launch kernels. Here
+/// nothing is to be done.
 pub fn guard_this_thread() {}
 
 /// There is no compiler.
@@ -41,7 +42,8 @@ impl std::fmt::Display for Target {
 }
 
 impl Target {
-    /// The instructions that this machine lacks to execute code for the target; without native code there is nothing to lack.
+    /// The instructions that this machine lacks to execute code for the target; without native code there is
+    /// nothing to lack.
     pub fn missing_here(self) -> Option<&'static str> {
         None
     }

@@ -12,8 +12,8 @@
 //! instructions instead of time, and the launch compiles the code itself.
 //!
 //! The code of some kernels is made in two parts ([`Compiled::is_partial`]). A launch begins with the first
-//! part, while the rest is compiled. CTAs that need the rest meanwhile run in the interpreter; with the engine
-//! `jit` they wait for it. A launch with one OS thread begins with all of the code, for equal runs.
+//! part, while the rest is compiled. CTAs that need the rest meanwhile run in the interpreter; with the
+//! engine `jit` they wait for it. A launch with one OS thread begins with all of the code, for equal runs.
 //!
 //! Code is always compiled on a separate thread, because LLVM cannot be interrupted. A launch that waits for
 //! code stops waiting at its time limit, when it is cancelled, and when the process ends. Code whose

@@ -89,8 +89,8 @@ fn braces(prefix: char, count: usize) -> String {
     format!("{{{}}}", names.join(", "))
 }
 
-/// Runs `body` in one warp. Each lane has `ins` words from its own place in `words` in `%i0`, ... and leaves `outs` words of
-/// `%o0`, ...; they are returned lane by lane. `%lane` is the lane.
+/// Runs `body` in one warp. Each lane has `ins` words from its own place in `words` in `%i0`, ... and leaves
+/// `outs` words of `%o0`, ...; they are returned lane by lane. `%lane` is the lane.
 pub(super) fn run(
     vm: &Machine,
     head: &str,
@@ -189,8 +189,8 @@ fn mma_m8n8k4_has_the_fragments_of_the_manual() {
     }
 }
 
-/// The way in which compilers feed `mma` with 16 rows: `ldmatrix` takes A by rows, and B by rows transposed; lane l then has
-/// rows l / 4 and l / 4 + 8 of D, columns 2 * (l mod 4) and the next.
+/// The way in which compilers feed `mma` with 16 rows: `ldmatrix` takes A by rows, and B by rows transposed;
+/// lane l then has rows l / 4 and l / 4 + 8 of D, columns 2 * (l mod 4) and the next.
 // covers: new.mma.f16 new.ldmatrix
 #[test]
 fn ldmatrix_feeds_mma_with_16_rows() {

@@ -32,8 +32,8 @@ pub(super) fn machines() -> Vec<Machine> {
     machines
 }
 
-/// One of the machines. Unless `PTXVM_TESTS` is `full`, mostly the interpreter (the first) or the best level (the
-/// last), since LLVM needs several times as long for code with narrower vectors.
+/// One of the machines. Unless `PTXVM_TESTS` is `full`, mostly the interpreter (the first) or the best level
+/// (the last), since LLVM needs several times as long for code with narrower vectors.
 pub(super) fn any<'a>(machines: &'a [Machine], random: &mut Random) -> &'a Machine {
     static FULL: LazyLock<bool> = LazyLock::new(|| std::env::var("PTXVM_TESTS").as_deref() == Ok("full"));
     let count = machines.len();

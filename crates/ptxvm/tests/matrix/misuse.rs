@@ -3,8 +3,8 @@
 use super::image::{Machine, machines};
 use ptxvm::{Arg, Launch, Trap};
 
-/// Runs a body on a CTA of so many threads, with every engine. `%p` is the address of 4096 zero bytes, `%lane` the thread's
-/// number.
+/// Runs a body on a CTA of so many threads, with every engine. `%p` is the address of 4096 zero bytes,
+/// `%lane` the thread's number.
 fn run(threads: u32, body: &str) -> Result<(), Box<Trap>> {
     let mut outcomes = machines().into_iter().map(|machine| run_with(&machine, threads, body));
     let first = outcomes.next().expect("the interpreter");
@@ -81,7 +81,8 @@ fn different_instructions_are_a_deadlock() {
     assert_trap(run(32, &body), "deadlock", "for all lanes of the warp");
 }
 
-/// §9.7.13.4: the base is aligned to the size of the fragment, here 32 bytes; the stride is a multiple of 16 bytes, which is all that CUDA asks for.
+/// §9.7.13.4: the base is aligned to the size of the fragment, here 32 bytes; the stride is a multiple of 16
+/// bytes, which is all that CUDA asks for.
 #[test]
 fn unaligned_matrices_trap() {
     assert_trap(run(32, &format!("{LOAD}, [%p+16];")), "misaligned", "read of 32 bytes");

@@ -1,4 +1,5 @@
-//! `wmma` of the types after PTX 6.4: `.bf16`, `.tf32`, `.f64`, and bits that are set in both; in every shape, layout and space.
+//! `wmma` of the types after PTX 6.4: `.bf16`, `.tf32`, `.f64`, and bits that are set in both; in every
+//! shape, layout and space.
 //!
 //! Each element lies in memory as its type has it; the fragments between are the machine's own.
 

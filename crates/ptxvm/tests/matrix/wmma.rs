@@ -177,7 +177,8 @@ impl Case {
         ptx + "}\n"
     }
 
-    /// Runs it on elements `a[i][k]`, `b[k][j]`, `c[i][j]` (bits), and compares all memory with D's elements `d(i, j)`.
+    /// Runs it on elements `a[i][k]`, `b[k][j]`, `c[i][j]` (bits), and compares all memory with D's elements
+    /// `d(i, j)`.
     fn run(&self, vm: &Machine, values: &Values, d: impl Fn(usize, usize) -> u64) {
         let (image, places) = self.execute(vm, values);
         let mut expected = image.0;
@@ -380,7 +381,8 @@ fn bits_differ_in_every_layout() {
 fn satfinite_bounds_floats() {
     let machines = machines();
     let (one, inf, minus_inf) = (0x3c00, 0x7c00, 0xfc00);
-    // Row 0 of A times any column of ones is +inf, row 1 -inf, row 2 NaN, row 3 16 * 30000 (beyond .f16), the others 16.
+    // Row 0 of A times any column of ones is +inf, row 1 -inf, row 2 NaN, row 3 16 * 30000 (beyond .f16), the
+    // others 16.
     let row = |i: usize| match i {
         0 => [inf; 16],
         1 => [minus_inf; 16],
@@ -419,8 +421,9 @@ fn satfinite_bounds_floats() {
     }
 }
 
-/// Any halves: the manual bounds nothing but the precision of the steps. With single precision the sum of 17 terms is off by at
-/// most 17 roundings of 2^-24 of the sum of their magnitudes (half precision: 2^-11); products of halves are exact in single.
+/// Any halves: the manual bounds nothing but the precision of the steps. With single precision the sum of 17
+/// terms is off by at most 17 roundings of 2^-24 of the sum of their magnitudes (half precision: 2^-11);
+/// products of halves are exact in single.
 #[test]
 fn sums_of_any_halves_are_as_precise_as_promised() {
     let machines = machines();

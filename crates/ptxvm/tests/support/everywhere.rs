@@ -24,7 +24,8 @@ pub(crate) struct Test {
 }
 
 pub(crate) const HEAD: &str = ".version 7.0\n.target sm_70\n.address_size 64\n";
-/// Register `%t` is the thread's number in its CTA, `%n` the CTA's size, `%g` the thread's number, `%out` the address of its word.
+/// Register `%t` is the thread's number in its CTA, `%n` the CTA's size, `%g` the thread's number, `%out` the
+/// address of its word.
 pub(crate) const START: &str = "
     .reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<30>, %t, %n, %g, %c; .reg .b64 %rd<20>, %out; .reg .f32 %f<9>;
     mov.u32 %t, %tid.x; mov.u32 %n, %ntid.x; mov.u32 %c, %ctaid.x; mad.lo.u32 %g, %c, %n, %t;
@@ -54,7 +55,8 @@ fn relative(report: String, buffer: u64) -> String {
 }
 
 impl Test {
-    /// Launches a kernel on several numbers of OS threads; the same words and traps come each time, else this fails.
+    /// Launches a kernel on several numbers of OS threads; the same words and traps come each time, else this
+    /// fails.
     pub(crate) fn run(
         &self,
         block: u32,
@@ -94,7 +96,8 @@ impl Test {
         done.expect("a launch")
     }
 
-    /// The number of instructions that the interpreter executed in native code with that number of warps as one.
+    /// The number of instructions that the interpreter executed in native code with that number of warps as
+    /// one.
     pub(crate) fn interpreted(&self, block: u32, team: u32) -> u64 {
         let vm = Vm::with(Options { team: Some(team), ..Options::default() }).expect("a device");
         let kernel =
@@ -106,7 +109,8 @@ impl Test {
         report.warp_instructions - report.ran.native_instructions + report.ran.fallback_instructions
     }
 
-    /// Runs CTAs of these sizes everywhere. `expect`: the word of a thread, by its number in the CTA and the CTA's size.
+    /// Runs CTAs of these sizes everywhere. `expect`: the word of a thread, by its number in the CTA and the
+    /// CTA's size.
     pub(crate) fn check(&self, blocks: &[u32], expect: impl Fn(u32, u32) -> u32) {
         for &block in blocks {
             let want = self.everywhere(block);
@@ -126,7 +130,8 @@ impl Test {
             if !levels::is_available(cpu) {
                 continue;
             }
-            // Warps by themselves, and as many as one as their number allows: on the best of these processors always, else where all is tested.
+            // Warps by themselves, and as many as one as their number allows: on the best of these processors
+            // always, else where all is tested.
             let teams: &[Option<u32>] = match full || std::mem::take(&mut best) {
                 true => &[None, Some(1), Some(2), Some(8)],
                 false => &[Some(2)],

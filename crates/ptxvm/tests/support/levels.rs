@@ -3,8 +3,8 @@
 
 use ptxvm::Cpu;
 
-/// The processors for the case of this text: those that this machine can be, or, unless `PTXVM_TESTS` is `full`, the best of
-/// them and one other, which the text selects.
+/// The processors for the case of this text: those that this machine can be, or, unless `PTXVM_TESTS` is
+/// `full`, the best of them and one other, which the text selects.
 pub(crate) fn of(text: &str) -> Vec<Cpu> {
     let mut all: Vec<Cpu> =
         [Cpu::Avx512, Cpu::Avx2, Cpu::Baseline].into_iter().filter(|cpu| is_available(*cpu)).collect();

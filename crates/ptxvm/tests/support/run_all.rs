@@ -12,7 +12,8 @@ const BUFFER: usize = 4096;
 /// How many kernels of a text are run.
 const KERNELS: usize = 4;
 
-/// Loads the text and runs its kernels. Only a panic or a hang is a failure: a text may be refused, and a kernel may trap.
+/// Loads the text and runs its kernels. Only a panic or a hang is a failure: a text may be refused, and a
+/// kernel may trap.
 pub(crate) fn runs(text: &str) {
     let Some(module) = ptxvm::check("text.ptx", text, &ptxvm::CheckOptions::default()).module else { return };
     let Ok(vm) = Vm::for_addresses(module.address_size) else { return };

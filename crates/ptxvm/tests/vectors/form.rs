@@ -13,7 +13,8 @@ pub(crate) struct Form<'a> {
     pub(crate) target: &'a str,
     /// Width of an address.
     pub(crate) address: AddressSize,
-    /// Threads of a CTA, where the form says: the vectors of one CTA follow each other in the order of its threads.
+    /// Threads of a CTA, where the form says: the vectors of one CTA follow each other in the order of its
+    /// threads.
     pub(crate) lanes: Option<usize>,
     pub(crate) outs: Vec<Operand<'a>>,
     pub(crate) ins: Vec<Operand<'a>>,

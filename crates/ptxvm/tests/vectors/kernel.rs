@@ -163,8 +163,8 @@ fn copy<'a>(operand: &Operand<'a>) -> Operand<'a> {
     Operand { name: operand.name, ty: operand.ty }
 }
 
-/// The kernel of a form. `%in` and `%out` are the addresses of the thread's operands and results, `%group` that of the operands
-/// of the first thread of its CTA, `%slot` eight times the thread's number in its CTA.
+/// The kernel of a form. `%in` and `%out` are the addresses of the thread's operands and results, `%group`
+/// that of the operands of the first thread of its CTA, `%slot` eight times the thread's number in its CTA.
 pub(crate) fn kernel(form: &Form<'_>, way: Way) -> String {
     let mut text = Text::new(form);
     text.line("mul.lo.u32 %cta, %cta, %threads;");
@@ -247,7 +247,8 @@ pub(crate) fn run_vectors(vm: &Vm, form: &Form<'_>, way: Way, text: &str) -> Res
     Ok(())
 }
 
-/// Runs a few vectors of a plain form with immediates: in each source position alone, then in all. The 16-bit floats have none (A94).
+/// Runs a few vectors of a plain form with immediates: in each source position alone, then in all. The 16-bit
+/// floats have none (A94).
 pub(crate) fn run_immediates(vm: &Vm, form: &Form<'_>) -> Result<(), String> {
     let can = |i: usize| !matches!(form.ins[i].ty, "f16" | "f16x2" | "bf16" | "bf16x2");
     let positions: Vec<usize> = (0..form.ins.len()).filter(|i| can(*i)).collect();

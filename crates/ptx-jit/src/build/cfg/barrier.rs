@@ -1,7 +1,8 @@
 //! Barriers of the CTA: where a warp stops at one, what it saves there, and where it continues.
 //!
-//! Invariant: a warp waits in native code only where all its live lanes have arrived at a barrier whose number
-//! and thread count are constants, and that count is that of the CTA. Every other barrier is the scheduler's.
+//! Invariant: a warp waits in native code only where all its live lanes have arrived at a barrier whose
+//! number and thread count are constants, and that count is that of the CTA. Every other barrier is the
+//! scheduler's.
 
 use super::{Builder, Var};
 use crate::wir::{BlockId, Cond, Effects, ExitReason, OpKind, Resume, Site, Term, Value, reduced};

@@ -203,8 +203,8 @@ fn compare(case: &Case, native: extern "C" fn(*mut u8), random: &mut Random, wha
 /// One in so many products is compared where not all are.
 const SAMPLE: usize = 6;
 
-/// Unless `PTXVM_TESTS` is `full`, all products are compared on the best level with the features of this machine, and
-/// a sixth of them on each other target and with subnormals flushed.
+/// Unless `PTXVM_TESTS` is `full`, all products are compared on the best level with the features of this
+/// machine, and a sixth of them on each other target and with subnormals flushed.
 #[test]
 fn products_have_the_bits_of_the_interpreter() {
     let full = std::env::var("PTXVM_TESTS").as_deref() == Ok("full");

@@ -23,7 +23,8 @@ impl Parser<'_> {
         Ok(File { span: start.to(self.previous()), index, name, timestamp, size })
     }
 
-    /// `.loc file line column{, function_name label{+n}, inlined_at file line column}`, `.loc_intermediate file line column`
+    /// `.loc file line column{, function_name label{+n}, inlined_at file line column}`, `.loc_intermediate
+    /// file line column`
     pub(super) fn loc(&mut self) -> Parse<Loc> {
         let intermediate = self.word() == "loc_intermediate";
         let start = self.bump();
