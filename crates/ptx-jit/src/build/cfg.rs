@@ -230,7 +230,7 @@ impl<M: Effects> Builder<'_, M> {
     }
 
     /// The empty set of blocks.
-    fn nobody(&self) -> BitSet {
+    fn no_blocks(&self) -> BitSet {
         BitSet::new(self.function.blocks.len())
     }
 
@@ -258,7 +258,7 @@ impl<M: Effects> Builder<'_, M> {
         if let Some(node) = self.bodies.get(&(block, full)) {
             return *node;
         }
-        let may = if full { self.nobody() } else { self.may(block) };
+        let may = if full { self.no_blocks() } else { self.may(block) };
         let node = self.node(block, full, may);
         self.bodies.insert((block, full), node);
         self.work.push((block, full, node));
@@ -280,7 +280,7 @@ impl<M: Effects> Builder<'_, M> {
 
     fn entry(&mut self, block: u32) -> Entry {
         let shape = self.shape;
-        let node = self.node(block, true, self.nobody());
+        let node = self.node(block, true, self.no_blocks());
         let live: Vec<usize> = self.live.live_in[block as usize].iter().collect();
         let mut relies = Vec::new();
         for number in live {
@@ -298,7 +298,7 @@ impl<M: Effects> Builder<'_, M> {
         // Lanes can be missing where a warp starts with fewer, or where they diverge.
         let masked = if shape.whole_warps() && (block == 0 || !self.parts()) {
             let none = BitSet::new(self.live.registers.len());
-            self.exit_node(block, true, ExitReason::Declined, &none, &self.nobody())
+            self.exit_node(block, true, ExitReason::Declined, &none, &self.no_blocks())
         } else {
             self.body(block, false)
         };
@@ -332,7 +332,7 @@ impl<M: Effects> Builder<'_, M> {
 
     /// Where a warp without a frame starts: its registers are zero.
     fn start(&mut self) -> BlockId {
-        let node = self.node(0, true, self.nobody());
+        let node = self.node(0, true, self.no_blocks());
         self.counters(node);
         self.choose(node, 0);
         self.drain();
@@ -435,7 +435,7 @@ impl<M: Effects> Builder<'_, M> {
     fn block(&mut self, block: u32, full: bool, node: BlockId) {
         let function = self.function;
         let content = &function.blocks[block as usize];
-        let may = if full { self.nobody() } else { self.may(block) };
+        let may = if full { self.no_blocks() } else { self.may(block) };
         let mask = self.var(Var::Mask);
         if full {
             self.op(node, OpKind::Mask(u32::MAX), &[], &[mask]);
@@ -548,7 +548,7 @@ impl<M: Effects> Builder<'_, M> {
         }
         let none = BitSet::new(self.live.registers.len());
         self.op(from, OpKind::Mask(0), &[], &[mask]);
-        let exit = self.exit(ExitReason::Finished, &none, &self.nobody());
+        let exit = self.exit(ExitReason::Finished, &none, &self.no_blocks());
         self.end(from, Term::Exit(Box::new(exit)));
     }
 

@@ -72,7 +72,7 @@ impl<M: Effects> Builder<'_, M> {
         barrier: Option<&Terminator>,
         to: u32,
     ) -> (u32, BlockId, Vec<(Reg, Value)>) {
-        let (index, node) = (self.resumes.len() as u32, self.node(from, full, self.nobody()));
+        let (index, node) = (self.resumes.len() as u32, self.node(from, full, self.no_blocks()));
         let mut kept = Vec::new();
         let mut results = Vec::new();
         if let Some(term) = barrier
@@ -109,9 +109,9 @@ impl<M: Effects> Builder<'_, M> {
         if counted {
             return self.end(node, Term::Goto(leave));
         }
-        let mut to = self.edge(block, false, next, &self.nobody());
+        let mut to = self.edge(block, false, next, &self.no_blocks());
         if reduced(&self.function.blocks[block as usize].term).is_some() {
-            let done = self.node(block, false, self.nobody());
+            let done = self.node(block, false, self.no_blocks());
             self.reduce(done, block);
             self.end(done, Term::Goto(to));
             to = done;

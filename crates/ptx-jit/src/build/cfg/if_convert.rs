@@ -82,12 +82,12 @@ impl<M: Effects> Builder<'_, M> {
             }
             waiting.push((*block, lanes));
         }
-        let nobody = self.nobody();
+        let no_blocks = self.no_blocks();
         let mut heads: Vec<BlockId> =
-            blocks.iter().map(|block| self.node(*block, false, nobody.clone())).collect();
-        heads.push(self.edge(from, true, region.end, &nobody));
+            blocks.iter().map(|block| self.node(*block, false, no_blocks.clone())).collect();
+        heads.push(self.edge(from, true, region.end, &no_blocks));
         let bodies: Vec<BlockId> =
-            blocks.iter().map(|block| self.node(*block, false, nobody.clone())).collect();
+            blocks.iter().map(|block| self.node(*block, false, no_blocks.clone())).collect();
         self.end(part, Term::Goto(heads[0]));
         for (at, block) in blocks.iter().enumerate() {
             let body = bodies[at];
