@@ -4,6 +4,7 @@
 //! cryptographic, so no two texts with one key can be found.
 
 use crate::coarsen::Teams;
+use crate::engine::Part;
 use crate::llvm::library;
 use crate::target::Target;
 use ptx_exec::launch::Kernel;
@@ -23,18 +24,9 @@ impl fmt::Display for Key {
     }
 }
 
-/// Which object of a kernel's code a key is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Object {
-    /// The first, which may be all of the code.
-    First,
-    /// The rest, if the first is not all of it.
-    Rest,
-}
-
 impl Key {
-    /// The key of a kernel for one CTA shape on one processor.
-    pub(crate) fn new(kernel: &Kernel, ntid: [u32; 3], target: Target, teams: Teams, object: Object) -> Key {
+    /// The key of a part of a kernel's code, for one CTA shape on one processor.
+    pub(crate) fn new(kernel: &Kernel, ntid: [u32; 3], target: Target, teams: Teams, code: Part) -> Key {
         let program = kernel.module().program();
         let mut hash = Sha256::new();
         let mut part = |bytes: &[u8]| {
@@ -61,10 +53,14 @@ impl Key {
             Teams::Of(size) => size.saturating_add(2),
         };
         part(&teams.to_le_bytes());
-        part(match object {
-            Object::First => b"first",
-            Object::Rest => b"rest",
-        });
+        // The rest numbers its cached bounds after those of the first part.
+        let (of, windows): (&[u8], u32) = match code {
+            Part::All => (b"all", 0),
+            Part::First => (b"first", 0),
+            Part::Rest { windows } => (b"rest", windows),
+        };
+        part(of);
+        part(&windows.to_le_bytes());
         Key(hash.finalize().into())
     }
 }

@@ -22,7 +22,7 @@ use crate::llvm::{Error, Session, room};
 use crate::object::Made;
 use crate::target::Target;
 use disk::Disk;
-use key::{Key, Object};
+use key::Key;
 use ptx_exec::launch::Kernel;
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -151,8 +151,7 @@ impl Compiler {
     }
 
     fn key(&self, kernel: &Kernel, ntid: [u32; 3], first: Option<&Arc<Compiled>>) -> Key {
-        let object = if first.is_some() { Object::Rest } else { Object::First };
-        Key::new(kernel, ntid, self.target, self.teams, object)
+        Key::new(kernel, ntid, self.target, self.teams, part_after(first))
     }
 
     /// Compiles a kernel for one CTA shape, on a thread that [`compiler_thread`] describes. The code may be
@@ -192,11 +191,7 @@ impl Compiler {
             return Err(Error::new(format!("this machine has no {missing} instructions")));
         }
         kernel.check_block(ntid).map_err(|error| Error::new(error.to_string()))?;
-        let part = match first {
-            None => Part::First,
-            Some(first) => Part::Rest { windows: first.windows() },
-        };
-        let made = Arc::new(self.make(kernel, ntid, part)?);
+        let made = Arc::new(self.make(kernel, ntid, part_after(first))?);
         let key = self.key(kernel, ntid, first);
         let code = self.place((key, ntid), Arc::clone(&made), None, kernel, first)?;
         let took = start.elapsed();
@@ -240,6 +235,11 @@ impl Compiler {
     fn kept(&self) -> MutexGuard<'_, Kept> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The part to compile: the first one, or the rest of the code that was made first.
+fn part_after(first: Option<&Arc<Compiled>>) -> Part {
+    first.map_or(Part::First, |first| Part::Rest { windows: first.windows() })
 }
 
 /// A thread for compiling, with the stack that LLVM needs.
