@@ -159,6 +159,8 @@ pub(crate) struct WarpFrame {
     pub(crate) trusted: bool,
     /// Steps in native code, and the part of them that the interpreter executed.
     pub(crate) native_steps: (u64, u64),
+    /// Lanes whose registers native code may have written since observers learned of them.
+    pub(crate) unknown: LaneMask,
 }
 
 impl WarpFrame {
@@ -189,6 +191,7 @@ impl WarpFrame {
             charge: 0,
             trusted: false,
             native_steps: (0, 0),
+            unknown: 0,
         }
     }
 
@@ -215,6 +218,7 @@ impl WarpFrame {
         (self.dropped, self.charge) = (0, 0);
         self.trusted = false;
         self.native_steps = (0, 0);
+        self.unknown = 0;
         self.registers = 0;
         let mask = self.state.live;
         let frame = u64::from(function.frame_bytes);

@@ -19,7 +19,7 @@ use crate::texture::{Descriptor, Opaques};
 use crate::trace::{Trace, Tracing};
 use crate::trap::Trap;
 use crate::warp::{EventCounts, GridShape};
-use crate::watch::Interests;
+use crate::watch::{Interests, KernelFacts, NativeNeeds};
 use params::Params;
 use ptx::check::module::{AddressSize, FuncId, FunctionKind, Linkage, Loc, Reloc, Symbol, VarId, Variable};
 use ptx::ir::Program;
@@ -322,6 +322,7 @@ pub struct Kernel {
     shared: Vec<(u64, u64, String)>,
     /// Bytes of shared memory before the variables, which are reserved for the system.
     reserved: u32,
+    native_needs: OnceLock<NativeNeeds>,
 }
 
 /// The configuration of a launch.
@@ -452,7 +453,8 @@ impl Kernel {
         let shared = shared.map(|(id, v)| (layout.variables[id], v.bytes, v.name.clone())).collect();
         let (buffers, cta_cache) = (Mutex::default(), Arc::default());
         let (module, code, reserved) = (Arc::clone(module), Arc::new(code), layout.reserved_bytes);
-        Self { module, kernel, code, stack_bytes, buffers, cta_cache, shared, reserved }
+        let native_needs = OnceLock::new();
+        Self { module, kernel, code, stack_bytes, buffers, cta_cache, shared, reserved, native_needs }
     }
 
     /// The bound code.
@@ -491,6 +493,16 @@ impl Kernel {
     /// The kernel's function in the program.
     pub fn function(&self) -> &ptx::ir::Function {
         &self.module.program.functions[self.kernel.0 as usize]
+    }
+
+    /// What native code of the kernel must do for observers.
+    pub fn native_needs(&self) -> &NativeNeeds {
+        self.native_needs.get_or_init(|| {
+            let Some(watch) = self.module.memory.watched() else { return NativeNeeds::Nothing };
+            let layout = self.module.layout(self.kernel);
+            let program = &self.module.program;
+            watch.native_needs(&KernelFacts { program, kernel: self.kernel, variables: &layout.variables })
+        })
     }
 
     /// Runs the kernel in the interpreter and waits for its end.
@@ -557,10 +569,18 @@ impl Kernel {
         // Observers see one launch at a time.
         let _alone = watch.map(|watch| watch.alone());
         let watch = watch.map(|watch| (Arc::clone(watch), Arc::new(self.facts(config, &shape))));
-        let (native, supply) = if watch.is_some() { (None, None) } else { (native, supply) };
         let told = watch.clone();
+        let (mut native, mut supply, mut allocations) = (native, supply, Vec::new());
         if let Some((watch, facts)) = &told {
             watch.each(|observer| observer.launch_begins(facts));
+            native = native.filter(|native| native.checks_objects());
+            supply = supply.filter(|supply| supply.checks_objects());
+            if native.is_some() || supply.is_some() {
+                match watch.allocations(facts) {
+                    Some(list) => allocations = list,
+                    None => (native, supply) = (None, None),
+                }
+            }
         }
         let run = GridRun {
             watch,
@@ -589,6 +609,7 @@ impl Kernel {
             output_limit: config.output_limit,
             cta_cache: Arc::clone(&self.cta_cache),
             interests: Arc::clone(&self.module.interests),
+            allocations,
         };
         let began = Instant::now();
         let done: Outcome = run_grid(run);

@@ -25,8 +25,10 @@ use crate::frame::WarpFrame;
 use crate::lanes::{Lane, LaneMask, Registers};
 use crate::mem::View;
 pub use crate::mem::{Reach, Windows};
+use crate::sched::watched_cta;
 use crate::trap::Fault;
 use crate::warp::{GridShape, WarpState};
+use crate::watch::Place;
 
 /// Native code of one function.
 pub trait Native: Send + Sync {
@@ -58,6 +60,9 @@ pub trait Native: Send + Sync {
     fn coarse(&self) -> Option<&CoarseCode>;
     /// As [`Native::run_cta`], in coarse warps: slots and saved registers are per coarse warp.
     fn run_coarse(&self, call: &mut CtaCall<'_>) -> CtaStop;
+    /// Whether it checks the objects of accesses, as watched launches need
+    /// ([`NativeNeeds`](crate::watch::NativeNeeds)).
+    fn checks_objects(&self) -> bool;
     /// Whether one call can run several CTAs: no instruction of the kernel depends on state of the CTA that
     /// only the scheduler has.
     fn can_batch_ctas(&self) -> bool;
@@ -72,6 +77,8 @@ pub trait Supply: Send + Sync {
     /// As [`Supply::native`], for a CTA whose warps run alone. It may wait until there is code for single
     /// warps.
     fn for_single_warps(&self) -> Option<&dyn Native>;
+    /// Whether the code checks the objects of accesses; see [`Native::checks_objects`].
+    fn checks_objects(&self) -> bool;
     /// Reports how many instructions, counted per lane, were executed without native code.
     fn spend(&self, lane_steps: u64);
 }
@@ -120,6 +127,9 @@ impl NativeCall<'_> {
         let run = function.and_then(|f| f.blocks.get(block as usize)?.run(index as usize));
         let Some(run) = run else { return false };
         self.fallbacks += 1;
+        if let Some(site) = self.mem.site() {
+            site.steps_for_native(Place { function: self.function, block, index }, mask, self.warp.live);
+        }
         let mut exec =
             Exec { mask, group: mask, regs: self.regs, warp: self.warp, mem: self.mem, frame: self.frame };
         match run(&mut exec) {
@@ -187,6 +197,9 @@ pub struct NativeCache {
     pub spans: Vec<(Reach, bool)>,
     /// Whether the bounds of a deferred reduction and of another access have overlapped.
     pub mixed: bool,
+    /// The allocations that accesses must stay in, for a watched launch; see
+    /// [`Observer::allocations`](crate::watch::Observer::allocations).
+    pub allocations: Vec<Option<Reach>>,
 }
 
 impl NativeCache {
@@ -391,6 +404,10 @@ pub struct CtaCall<'a> {
     pub(crate) warps: &'a mut [WarpFrame],
     /// Warps whose frame state was initialised for this CTA, as a bit mask.
     pub(crate) touched: &'a mut u32,
+    /// The number of the first CTA of the batch in the grid.
+    pub(crate) index: u64,
+    /// Whether observers know of the CTA that runs.
+    pub(crate) begun: &'a mut bool,
     /// Cached bounds of guest memory; see [`NativeCall::cache`].
     pub cache: &'a mut NativeCache,
     /// The CTAs that may run in the same call; see [`CtaCall::next_cta`].
@@ -421,6 +438,21 @@ impl CtaCall<'_> {
         &mut self.warps[0].view
     }
 
+    /// Reports the start of the CTA to observers, unless that is done, so that warps have sites for steps.
+    #[cold]
+    fn begin_watched(&mut self) {
+        if std::mem::replace(self.begun, true) {
+            return;
+        }
+        for (id, warp) in (0..).zip(self.warps.iter_mut()) {
+            warp.state.start(self.ctaid, id);
+            warp.state.smid = self.smid;
+            *self.touched |= 1 << id;
+        }
+        let shared = self.batch.shared.as_ref().map_or((0, 0), |window| (window.start(), window.bytes()));
+        watched_cta::begin(self.warps, self.index + self.batch.started, self.ctaid, shared);
+    }
+
     /// Guest memory and its cached bounds.
     pub fn memory(&mut self) -> (&mut View, &mut NativeCache) {
         (&mut self.warps[0].view, self.cache)
@@ -432,6 +464,9 @@ impl CtaCall<'_> {
         let run = function.and_then(|f| f.blocks.get(block as usize)?.run(index as usize));
         let Some(run) = run else { return false };
         self.fallbacks += 1;
+        if self.warps[warp as usize].view.site().is_some() {
+            self.begin_watched();
+        }
         let frame = &mut self.warps[warp as usize];
         if *self.touched & 1 << warp == 0 {
             *self.touched |= 1 << warp;
@@ -440,6 +475,10 @@ impl CtaCall<'_> {
         }
         let slot = &mut self.slots[warp as usize];
         (frame.state.live, frame.state.carry, frame.state.clock) = (slot.live, slot.carry, slot.clock);
+        if let Some(site) = frame.view.site() {
+            (site.act, site.frame) = (0, 0);
+            site.steps_for_native(Place { function: self.function, block, index }, mask, slot.live);
+        }
         let state = &mut frame.state;
         let mut exec =
             Exec { mask, group: mask, regs: self.regs, warp: state, mem: &mut frame.view, frame: 0 };

@@ -291,6 +291,7 @@ impl Machine {
         run_grid(GridRun {
             watch: None,
             interests: Arc::new([]),
+            allocations: Vec::new(),
             code: Arc::clone(code),
             source: Arc::clone(&self.source),
             address_size: AddressSize::Bits64,

@@ -2,9 +2,13 @@
 //!
 //! A [`Watch`] is attached to a [`Memory`](crate::mem::Memory) once
 //! ([`Memory::watch`](crate::mem::Memory::watch)). From then on every launch on that memory is watched: it
-//! runs in the interpreter, on one OS thread, and each event is reported to all observers in the order in
+//! runs on one OS thread, and each event in the interpreter is reported to all observers in the order in
 //! which it happens. Events carry a [`Site`]: the instruction and the warp. [`Site::inst`] gives the
 //! instruction with its operation, `.sem`, `.scope` and operands; some events also pass registers.
+//!
+//! Native code reports no events. It runs a watched kernel only if every observer agrees
+//! ([`Observer::objects`], [`Observer::allocations`]), and leaves to the interpreter what an observer may
+//! report. Observers learn that a warp continues in the interpreter by [`Observer::resumes`].
 //!
 //! Watched launches of one memory run one after another, also those of different streams, because observers
 //! keep their state by warp. A kernel that waits for another launch which was submitted later therefore never
@@ -20,6 +24,7 @@
 mod events;
 mod interest;
 mod memory_map;
+mod objects;
 mod place;
 mod site;
 
@@ -29,10 +34,12 @@ pub use events::{
 };
 pub use interest::{Interest, Interests};
 pub use memory_map::MemoryMap;
+pub use objects::{AccessObjects, InstObjects, KernelFacts, NativeNeeds, Object};
 pub use place::Place;
 pub use site::{Site, WarpFacts};
 
 use crate::lanes::{LaneMask, Registers};
+use crate::mem::Reach;
 use ptx::ir::Function;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -51,6 +58,23 @@ pub trait Observer: Send {
     fn cta_begins(&mut self, _launch: &Arc<LaunchFacts>, _cta: &CtaFacts) {}
     /// A CTA has ended, or the launch was stopped.
     fn cta_ends(&mut self, _launch: &Arc<LaunchFacts>, _cta: &CtaFacts) {}
+
+    /// The objects within which the accesses of a kernel must stay so that native code may execute it, and the
+    /// observer gets the events of those instructions alone that the interpreter executes.
+    ///
+    /// # Errors
+    /// Why the observer needs all events of the kernel.
+    fn objects(&mut self, _kernel: &KernelFacts<'_>) -> Result<AccessObjects, String> {
+        Err("a tool needs the events of every instruction".to_owned())
+    }
+    /// The allocations that [`Observer::objects`] has numbered, for a launch that has begun; `None` in the
+    /// list: any address is allowed. `None`: the launch must run in the interpreter.
+    fn allocations(&mut self, _launch: &LaunchFacts) -> Option<Vec<Option<Reach>>> {
+        None
+    }
+    /// Lanes continue in the interpreter, at the place of the site, after native code has executed
+    /// instructions of theirs.
+    fn resumes(&mut self, _site: &Site, _lanes: LaneMask) {}
 
     /// Whether the machine continues after misused barriers and warp-synchronous instructions, which are
     /// otherwise traps or deadlocks. An observer that returns true reports them.

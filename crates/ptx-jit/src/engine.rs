@@ -16,7 +16,7 @@ use ptx_exec::lanes::{LANES, Lane, LaneMask, Registers};
 use ptx_exec::launch::Kernel;
 use ptx_exec::native::{
     BarrierState, CoarseCode, CtaCall, CtaCode, CtaStop, Line, Native, NativeCache, NativeCall, NativeStop,
-    TidTable, Windows,
+    Reach, TidTable, Windows,
 };
 use ptx_exec::warp::GridShape;
 use std::collections::BTreeMap;
@@ -366,6 +366,10 @@ impl Native for Compiled {
         }
     }
 
+    fn checks_objects(&self) -> bool {
+        self.made.checks_objects
+    }
+
     fn can_batch_ctas(&self) -> bool {
         self.made.fallbacks.is_empty()
     }
@@ -565,7 +569,7 @@ extern "C" fn follow(user: *mut c_void) -> u32 {
 }
 
 /// Renews the cached bounds of a site from the allocation around an address. `how`: the state space; whether
-/// the access writes; whether it is a combined reduction.
+/// the access writes; whether it is a combined reduction; the allocation that it must stay in, from 1 on.
 extern "C" fn reach(user: *mut c_void, window: u32, how: u32, address: u64, span: u32) {
     // SAFETY: as in `step`.
     let user = unsafe { &mut *user.cast::<User<'_, '_>>() };
@@ -576,7 +580,12 @@ extern "C" fn reach(user: *mut c_void, window: u32, how: u32, address: u64, span
         User::Warp(call, _) => (&mut *call.mem, &mut *call.cache),
         User::Cta(call, _) => call.memory(),
     };
-    let found = view.reach(space_of(how & 0xff), address, how >> 8 & 1 != 0);
+    let mut found = view.reach(space_of(how & 0xff), address, how >> 8 & 1 != 0);
+    if let Some(number) = (how >> 16).checked_sub(1) {
+        // An allocation that the launch does not know of allows nothing.
+        let object = cache.allocations.get(number as usize).copied().unwrap_or(Some((0, 0)));
+        found = found.and_then(|found| object.map_or(Some(found), |object| common(found, object, address)));
+    }
     let Some(slot) = cache.bounds.get_mut(window as usize) else { return };
     if let Some((start, bytes)) = found
         && bytes >= u64::from(span)
@@ -587,6 +596,13 @@ extern "C" fn reach(user: *mut c_void, window: u32, how: u32, address: u64, span
             frame.table = std::ptr::null_mut();
         }
     }
+}
+
+/// The bytes that two ranges share around an address.
+fn common(a: Reach, b: Reach, address: u64) -> Option<Reach> {
+    let start = a.0.max(b.0);
+    let end = a.0.saturating_add(a.1).min(b.0.saturating_add(b.1));
+    (start..end).contains(&address).then(|| (start, end - start))
 }
 
 const _: () = assert!(size_of::<Window>() == size_of::<[u64; 2]>());

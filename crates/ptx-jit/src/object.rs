@@ -36,6 +36,8 @@ pub(crate) struct Made {
     pub(crate) postpones: bool,
     /// Whether code of single warps was left out, which a compilation of its own makes.
     pub(crate) partial: bool,
+    /// Whether it checks the objects of accesses, for watched launches.
+    pub(crate) checks_objects: bool,
 }
 
 impl Made {
@@ -55,8 +57,8 @@ impl Made {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let bytes = Vec::with_capacity(self.object.len() + 1024);
         let mut to = Writer { bytes, patterns: HashMap::new() };
-        let Made { object, stack, externals, windows, fallbacks, cta, handed, team, postpones, partial } =
-            self;
+        let Made { object, stack, externals, windows, fallbacks, cta, handed, team, .. } = self;
+        let Made { postpones, partial, checks_objects, .. } = self;
         to.bytes(object);
         to.number(*stack);
         to.count(externals.len());
@@ -79,6 +81,7 @@ impl Made {
         team.leaves.iter().for_each(|leave| to.leave(leave));
         to.number(u32::from(*postpones));
         to.number(u32::from(*partial));
+        to.number(u32::from(*checks_objects));
         to.bytes
     }
 
@@ -100,6 +103,7 @@ impl Made {
             team: CoarseCode { warps: from.number()?, cta: from.cta()?, leaves: from.list(Reader::leave)? },
             postpones: from.flag()?,
             partial: from.flag()?,
+            checks_objects: from.flag()?,
         };
         from.rest.is_empty().then_some(made)
     }
@@ -388,6 +392,7 @@ mod tests {
                 }],
             },
             postpones: true,
+            checks_objects: true,
             partial: true,
         }
     }

@@ -17,6 +17,7 @@ use crate::wir::verify::{Form, verify};
 use crate::wir::{Effects, Func, LaunchShape};
 use ptx::ir::{Function, Program};
 use ptx_exec::layout::Layout;
+use ptx_exec::watch::AccessObjects;
 use std::rc::Rc;
 
 /// A pass on WIR, in the order of execution.
@@ -160,14 +161,14 @@ pub(crate) fn run(
 pub(crate) fn plan_memory(
     func: &mut Func,
     (program, function): (&Program, &Function),
-    layout: &Layout,
+    (layout, objects): (&Layout, Option<&AccessObjects>),
     launch: LaunchShape,
     target: Target,
     passes: Passes,
 ) -> Analyses {
     let analyses = Analyses::of(func, (program, function), layout, launch);
     if passes.has(Pass::Accesses) {
-        let planner = Planner { func, function, program, layout, launch, target };
+        let planner = Planner { func, function, program, layout, objects, launch, target };
         let plans = planner.blocks(&analyses);
         for (block, plans) in func.blocks.iter_mut().zip(plans) {
             for (at, plan) in plans {
@@ -176,14 +177,14 @@ pub(crate) fn plan_memory(
         }
     }
     if passes.has(Pass::Checks) {
-        let planner = Planner { func, function, program, layout, launch, target };
+        let planner = Planner { func, function, program, layout, objects, launch, target };
         let checks = Coalescing::new(planner, &analyses).blocks();
         for (block, checks) in func.blocks.iter_mut().zip(checks) {
             block.checks = checks.map(Rc::new);
         }
     }
     if passes.has(Pass::Groups) {
-        let planner = Planner { func, function, program, layout, launch, target };
+        let planner = Planner { func, function, program, layout, objects, launch, target };
         let groups = Grouping { planner, analyses: &analyses }.blocks();
         for (block, groups) in func.blocks.iter_mut().zip(groups) {
             block.groups = groups.into_iter().map(Rc::new).collect();

@@ -119,7 +119,7 @@ fn ranges(func: &Func, function: &Function, launch: LaunchShape) -> String {
 fn plan(func: &mut Func, (program, function): (&Program, &Function), launch: LaunchShape, passes: Passes) {
     let level = Level::ALL.into_iter().find(|level| level.lanes() == launch.chunk);
     let target = Target::generic(level.unwrap_or(Level::Baseline));
-    plan_memory(func, (program, function), &layout(program), launch, target, passes);
+    plan_memory(func, (program, function), (&layout(program), None), launch, target, passes);
 }
 
 fn layout(program: &Program) -> Layout {

@@ -24,11 +24,11 @@ use crate::{Described, Finding, Kind, Recorder};
 use ptx::ir::{Function, Inst};
 use ptx::isa::Space;
 use ptx_exec::lanes::{LaneMask, Registers};
-use ptx_exec::mem::Class;
+use ptx_exec::mem::{Class, Reach};
 use ptx_exec::trap::FaultKind;
 use ptx_exec::watch::{
-    Access, AccessKind, Allocated, ArgumentMove, CtaFacts, HostMistake, Interest, LaunchFacts, Observer,
-    Refused, Site,
+    Access, AccessKind, AccessObjects, Allocated, ArgumentMove, CtaFacts, HostMistake, Interest, KernelFacts,
+    LaunchFacts, Observer, Refused, Site,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -163,6 +163,13 @@ impl Memcheck {
     }
 }
 
+/// The allocation that an address lies in: its start, its bytes, its name.
+fn block_at(live: &BTreeMap<u64, Block>, address: u64) -> Option<(u64, u64, &str)> {
+    let (start, block) = live.range(..=address).next_back()?;
+    let inside = address - start < block.bytes && block.class != Class::Param;
+    inside.then_some((*start, block.bytes, block.name.as_str()))
+}
+
 /// An access in words.
 fn what(access: &Access<'_>) -> String {
     let verb = match access.kind {
@@ -186,14 +193,20 @@ impl Observer for Memcheck {
         crate::provenance::interests(function)
     }
 
+    fn objects(&mut self, kernel: &KernelFacts<'_>) -> Result<AccessObjects, String> {
+        self.provenance.objects(kernel)
+    }
+
+    fn allocations(&mut self, launch: &LaunchFacts) -> Option<Vec<Option<Reach>>> {
+        self.provenance.allocations(launch, |address| block_at(&self.live, address))
+    }
+
+    fn resumes(&mut self, site: &Site, lanes: LaneMask) {
+        self.provenance.resumes(site, lanes, |address| block_at(&self.live, address));
+    }
+
     fn stepped(&mut self, site: &Site, lanes: LaneMask, regs: &Registers) {
-        let live = &self.live;
-        let block = |address: u64| {
-            let (start, block) = live.range(..=address).next_back()?;
-            let inside = address - start < block.bytes && block.class != Class::Param;
-            inside.then_some((*start, block.bytes, block.name.as_str()))
-        };
-        self.provenance.stepped(site, lanes, regs, block);
+        self.provenance.stepped(site, lanes, regs, |address| block_at(&self.live, address));
     }
 
     fn access(&mut self, site: &Site, access: &Access<'_>) -> LaneMask {

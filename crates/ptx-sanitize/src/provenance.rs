@@ -12,15 +12,20 @@
 //!
 //! Invariant: a lane has an object only if its address is the object's address plus an offset.
 
+mod flow;
 mod tracked;
 
 use crate::registers::{Frame, Frames};
-use ptx::ir::{Addr, Base, Dst, Inst, Reg, RegClass, Src};
+use flow::{Flow, Known, Origin};
+use ptx::ir::{Addr, Base, Dst, Inst, Program, Reg, RegClass, Src};
 use ptx::isa::{Op, Slot, Space};
 use ptx_exec::lanes::{Lane, LaneMask, Registers, lanes_of};
-use ptx_exec::watch::{Access, AccessKind, ArgumentMove, CtaFacts, LaunchFacts, MovePlace, Site};
+use ptx_exec::mem::Reach;
+use ptx_exec::watch::{
+    Access, AccessKind, AccessObjects, ArgumentMove, CtaFacts, KernelFacts, LaunchFacts, MovePlace, Site,
+};
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 pub(crate) use tracked::interests;
 
 /// What the value in a register is based on.
@@ -124,6 +129,8 @@ pub(crate) struct Provenance {
     stores: bool,
     /// Where dynamic shared memory starts, and the end of shared memory.
     dynamic: (u64, u64),
+    /// The kernels that may run in native code.
+    flows: Vec<(Weak<Program>, u32, Arc<Flow>)>,
 }
 
 impl Default for Provenance {
@@ -139,6 +146,7 @@ impl Default for Provenance {
             has_gaps: false,
             stores: false,
             dynamic: (0, 0),
+            flows: Vec::new(),
         }
     }
 }
@@ -190,41 +198,52 @@ impl Provenance {
     /// The object that an address operand names.
     fn named(&mut self, site: &Site, inst: &Inst, addr: &Addr) -> Tag {
         match addr.base {
-            Base::Var(var) => {
-                let program = &site.launch.program;
-                let Some(variable) = program.variables.get(var.0 as usize) else { return UNKNOWN };
-                let start = site.launch.variables.get(var.0 as usize).copied().unwrap_or(0);
-                let (space, kind) = match variable.space {
-                    Space::Shared => (Space::Shared, "shared"),
-                    Space::Const => (Space::Global, "constant"),
-                    _ => (Space::Global, "global"),
-                };
-                let bytes = match (variable.space, variable.bytes) {
-                    (Space::Shared, 0) => self.dynamic.1.saturating_sub(start),
-                    (_, bytes) => bytes,
-                };
-                let name = || format!("{kind} variable `{}`", variable.name);
-                Tag { object: self.intern(space, (start, bytes), name), lanes: LaneMask::MAX }
-            }
+            Base::Var(var) => self.variable(site, var.0),
             Base::Frame | Base::KernelParam | Base::Absolute => {
-                let object = inst.object.and_then(|object| site.function()?.objects.get(object as usize));
-                let Some(object) = object.filter(|object| object.base == addr.base) else {
-                    return if addr.base == Base::Absolute { PLAIN } else { UNKNOWN };
-                };
-                let (space, start) = match object.base {
-                    Base::KernelParam => (Space::Param, object.offset),
-                    Base::Frame => (Space::Local, site.frame + object.offset),
-                    Base::Absolute | Base::Reg(_) | Base::Var(_) | Base::Func(_) => {
-                        (Space::Local, object.offset)
+                let objects = site.function().map_or(&[][..], |function| &function.objects);
+                match inst.object {
+                    Some(object) if objects.get(object as usize).is_some_and(|o| o.base == addr.base) => {
+                        self.local(site, object)
                     }
-                };
-                let kind = if object.param { "parameter" } else { "local variable" };
-                let name = || format!("{kind} `{}`", object.name);
-                Tag { object: self.intern(space, (start, object.bytes), name), lanes: LaneMask::MAX }
+                    _ if addr.base == Base::Absolute => PLAIN,
+                    _ => UNKNOWN,
+                }
             }
             Base::Reg(reg) => self.frames.at(site).get(reg).copied().unwrap_or(UNKNOWN),
             Base::Func(_) => UNKNOWN,
         }
+    }
+
+    /// A variable of the program.
+    fn variable(&mut self, site: &Site, id: u32) -> Tag {
+        let Some(variable) = site.launch.program.variables.get(id as usize) else { return UNKNOWN };
+        let start = site.launch.variables.get(id as usize).copied().unwrap_or(0);
+        let (space, kind) = match variable.space {
+            Space::Shared => (Space::Shared, "shared"),
+            Space::Const => (Space::Global, "constant"),
+            _ => (Space::Global, "global"),
+        };
+        let bytes = match (variable.space, variable.bytes) {
+            (Space::Shared, 0) => self.dynamic.1.saturating_sub(start),
+            (_, bytes) => bytes,
+        };
+        let name = || format!("{kind} variable `{}`", variable.name);
+        Tag { object: self.intern(space, (start, bytes), name), lanes: LaneMask::MAX }
+    }
+
+    /// A local variable or a parameter: index of the function's objects.
+    fn local(&mut self, site: &Site, object: u32) -> Tag {
+        let Some(object) = site.function().and_then(|function| function.objects.get(object as usize)) else {
+            return UNKNOWN;
+        };
+        let (space, start) = match object.base {
+            Base::KernelParam => (Space::Param, object.offset),
+            Base::Frame => (Space::Local, site.frame + object.offset),
+            Base::Absolute | Base::Reg(_) | Base::Var(_) | Base::Func(_) => (Space::Local, object.offset),
+        };
+        let kind = if object.param { "parameter" } else { "local variable" };
+        let name = || format!("{kind} `{}`", object.name);
+        Tag { object: self.intern(space, (start, object.bytes), name), lanes: LaneMask::MAX }
     }
 
     fn source(&mut self, site: &Site, inst: &Inst, src: &Src) -> Tag {
@@ -233,6 +252,87 @@ impl Provenance {
             Src::Addr(addr) => self.named(site, inst, addr),
             Src::Absent | Src::Imm(_) | Src::Sreg(..) => PLAIN,
             Src::Video(video) => self.source(site, inst, &video.value),
+        }
+    }
+
+    /// The objects of the accesses of a kernel, as far as they are known before it runs.
+    ///
+    /// # Errors
+    /// Why the kernel must run in the interpreter.
+    pub(crate) fn objects(&mut self, kernel: &KernelFacts<'_>) -> Result<AccessObjects, String> {
+        let flow = Flow::of(kernel)?;
+        let objects = flow.objects().clone();
+        self.flows.retain(|(program, ..)| program.strong_count() > 0);
+        self.flows.push((Arc::downgrade(kernel.program), kernel.kernel.0, Arc::new(flow)));
+        Ok(objects)
+    }
+
+    fn flow(&self, launch: &LaunchFacts) -> Option<Arc<Flow>> {
+        let is_its = |(program, kernel, _): &&(Weak<Program>, u32, Arc<Flow>)| {
+            *kernel == launch.kernel.0 && std::ptr::eq(program.as_ptr(), Arc::as_ptr(&launch.program))
+        };
+        self.flows.iter().find(is_its).map(|(_, _, flow)| Arc::clone(flow))
+    }
+
+    /// The allocations that [`Provenance::objects`] has numbered; `None`: the launch must run in the
+    /// interpreter. `block`: the allocation that an address lies in.
+    pub(crate) fn allocations<'a>(
+        &self,
+        launch: &LaunchFacts,
+        block: impl Fn(u64) -> Option<(u64, u64, &'a str)>,
+    ) -> Option<Vec<Option<Reach>>> {
+        let flow = self.flow(launch)?;
+        if !flow.fits(&launch.params, |value| block(value).is_some(), self.has_gaps) {
+            return None;
+        }
+        let range = |origin: &Origin| match *origin {
+            Origin::Variable(id) => {
+                let start = launch.variables.get(id.0 as usize).copied()?;
+                Some((start, launch.program.variables.get(id.0 as usize)?.bytes))
+            }
+            Origin::Parameter(offset) => {
+                block(flow::value_at(&launch.params, offset)).map(|(start, bytes, _)| (start, bytes))
+            }
+            Origin::Local(_) => None,
+        };
+        let ranges: Vec<_> = flow.origins.iter().map(range).collect();
+        // An address of no allocation has no object, and may be one of shared memory.
+        let unknown = |(origin, range): (&Origin, &Option<Reach>)| {
+            matches!(origin, Origin::Parameter(_)) && range.is_none()
+        };
+        let any_unknown = flow.origins.iter().zip(&ranges).any(unknown);
+        (!(self.has_gaps && any_unknown)).then_some(ranges)
+    }
+
+    /// Lanes continue after native code: what their registers are based on follows from the place. `block`:
+    /// as above.
+    pub(crate) fn resumes<'a>(
+        &mut self,
+        site: &Site,
+        lanes: LaneMask,
+        block: impl Fn(u64) -> Option<(u64, u64, &'a str)>,
+    ) {
+        (self.accessed, self.stores) = (None, false);
+        let (Some(flow), Some(function)) = (self.flow(&site.launch), site.function()) else { return };
+        let params = &site.launch.params;
+        let known: Vec<(Reg, Known)> = flow.before(function, site.place.block, site.place.index).collect();
+        for (reg, known) in known {
+            let tag = match known {
+                Known::Plain => PLAIN,
+                Known::Mixed | Known::Varies => UNKNOWN,
+                Known::Of(origin) => match flow.origins[origin as usize] {
+                    Origin::Variable(id) => self.variable(site, id.0),
+                    Origin::Local(object) => self.local(site, object),
+                    Origin::Parameter(offset) => match block(flow::value_at(params, offset)) {
+                        Some((start, bytes, name)) => {
+                            let object = self.intern(Space::Global, (start, bytes), || name.to_owned());
+                            Tag { object, lanes: LaneMask::MAX }
+                        }
+                        None => PLAIN,
+                    },
+                },
+            };
+            set(self.frames.at(site), reg, lanes, !site.live, tag);
         }
     }
 
@@ -492,44 +592,24 @@ impl Provenance {
         for (tag, src) in tags.iter_mut().zip(&inst.srcs) {
             *tag = self.source(site, inst, src);
         }
-        let count = inst.srcs.len().min(4);
-        let tags = &tags[..count];
-        let plain = |tag: &Tag| tag.object == NONE && lanes & !tag.lanes == 0;
-        let wide = inst
-            .dsts
-            .iter()
-            .filter_map(Dst::reg)
-            .all(|reg| matches!(reg.class, RegClass::R32 | RegClass::R64));
-        if !wide {
-            return if tags.iter().all(plain) { PLAIN } else { UNKNOWN };
-        }
-        match (inst.op, tags) {
-            (Op::Mov | Op::Cvta | Op::CvtaTo, [tag, ..]) => *tag,
-            (Op::Cvt, [tag, ..]) if integers(inst) => *tag,
-            (Op::Add, [a, b, ..]) => sum(*a, *b, lanes),
-            (Op::Sub, [a, b, ..]) if plain(b) => *a,
-            (Op::Or | Op::Xor, [a, b, ..]) => sum(*a, *b, lanes),
-            (Op::And, [a, b, ..]) if plain(b) && aligns(&inst.srcs[1]) => *a,
-            (Op::And, [a, b, ..]) if plain(a) && aligns(&inst.srcs[0]) => *b,
-            // What is left of an address below a mask is an offset.
-            (Op::And, [_, b, ..]) if plain(b) && matches!(inst.srcs[1], Src::Imm(_)) => PLAIN,
-            (Op::Mad | Op::Mad24, [a, b, c, ..]) if plain(a) && plain(b) => *c,
-            (Op::Selp, [a, b, ..]) => {
+        match rule(inst, |at| tags.get(at).is_none_or(|tag| tag.object == NONE && lanes & !tag.lanes == 0)) {
+            Rule::Plain => PLAIN,
+            Rule::Mixed => UNKNOWN,
+            Rule::Source(at) => tags[at],
+            Rule::Select(a, b) => {
+                let (a, b) = (tags[a], tags[b]);
                 let Some(Src::Reg(p)) = inst.srcs.get(2) else { return UNKNOWN };
                 let truths = regs.pred.get(p.index as usize).copied().unwrap_or(0);
                 if lanes & !truths == 0 {
-                    *a
+                    a
                 } else if lanes & truths == 0 {
-                    *b
+                    b
                 } else if a.object == b.object {
                     Tag { object: a.object, lanes: a.lanes & b.lanes }
                 } else {
                     UNKNOWN
                 }
             }
-            // The result of a comparison or a conversion of an address decides, it does not point.
-            (Op::Set | Op::Setp | Op::Isspacep, _) => PLAIN,
-            _ => UNKNOWN,
         }
     }
 
@@ -590,14 +670,47 @@ fn integers(inst: &Inst) -> bool {
     ![Slot::Type, Slot::Dtype, Slot::Atype, Slot::Stype].into_iter().any(float)
 }
 
-/// What the sum of two values is based on.
-fn sum(a: Tag, b: Tag, lanes: LaneMask) -> Tag {
-    let plain = |tag: Tag| tag.object == NONE && lanes & !tag.lanes == 0;
-    match (plain(a), plain(b)) {
-        (true, true) => PLAIN,
-        (true, false) => b,
-        (false, true) => a,
-        (false, false) => UNKNOWN,
+/// What a computed value is based on.
+enum Rule {
+    /// No address.
+    Plain,
+    /// Addresses, but not the address of one object.
+    Mixed,
+    /// What that source is based on.
+    Source(usize),
+    /// What one of two sources is based on; a predicate selects it.
+    Select(usize, usize),
+}
+
+/// What a computed value is based on, by whether each source is no address. Sources behind the fourth count as
+/// no address.
+fn rule(inst: &Inst, is_plain: impl Fn(usize) -> bool) -> Rule {
+    let count = inst.srcs.len().min(4);
+    let all_plain = (0..count).all(&is_plain);
+    let narrow = |reg: Reg| !matches!(reg.class, RegClass::R32 | RegClass::R64);
+    if all_plain || inst.dsts.iter().filter_map(Dst::reg).any(narrow) {
+        return if all_plain { Rule::Plain } else { Rule::Mixed };
+    }
+    let sum = |a: usize, b: usize| match (is_plain(a), is_plain(b)) {
+        (true, true) => Rule::Plain,
+        (true, false) => Rule::Source(b),
+        (false, true) => Rule::Source(a),
+        (false, false) => Rule::Mixed,
+    };
+    match inst.op {
+        Op::Mov | Op::Cvta | Op::CvtaTo if count > 0 => Rule::Source(0),
+        Op::Cvt if count > 0 && integers(inst) => Rule::Source(0),
+        Op::Add | Op::Or | Op::Xor if count > 1 => sum(0, 1),
+        Op::Sub if count > 1 && is_plain(1) => Rule::Source(0),
+        Op::And if count > 1 && is_plain(1) && aligns(&inst.srcs[1]) => Rule::Source(0),
+        Op::And if count > 1 && is_plain(0) && aligns(&inst.srcs[0]) => Rule::Source(1),
+        // What is left of an address below a mask is an offset.
+        Op::And if count > 1 && is_plain(1) && matches!(inst.srcs[1], Src::Imm(_)) => Rule::Plain,
+        Op::Mad | Op::Mad24 if count > 2 && is_plain(0) && is_plain(1) => Rule::Source(2),
+        Op::Selp if count > 1 => Rule::Select(0, 1),
+        // The result of a comparison or a conversion of an address decides, it does not point.
+        Op::Set | Op::Setp | Op::Isspacep => Rule::Plain,
+        _ => Rule::Mixed,
     }
 }
 

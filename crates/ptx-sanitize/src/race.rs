@@ -47,7 +47,8 @@ use ptx::ir::{Dst, Function, Inst, Reg, RegClass, Src};
 use ptx::isa::{AtomOp, Op as Mnemonic, Scope, Sem, Space, Ty, Word};
 use ptx_exec::lanes::{Lane, LaneMask, Registers, lanes_of};
 use ptx_exec::watch::{
-    Access, AccessKind, BarrierEvent, CtaFacts, Interest, LaunchFacts, Observer, Place, Site, WarpSyncEvent,
+    Access, AccessKind, AccessObjects, BarrierEvent, CtaFacts, Interest, KernelFacts, LaunchFacts, Observer,
+    Place, Site, WarpSyncEvent,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -130,6 +131,10 @@ impl Racecheck {
 }
 
 impl Observer for Racecheck {
+    fn objects(&mut self, _kernel: &KernelFacts<'_>) -> Result<AccessObjects, String> {
+        Err("racecheck needs the events of every instruction".to_owned())
+    }
+
     fn launch_begins(&mut self, launch: &Arc<LaunchFacts>) {
         let ctas = launch.shape.nctaid.iter().map(|n| u64::from(*n)).product();
         self.launches.push(Running {

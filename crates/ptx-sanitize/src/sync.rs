@@ -26,7 +26,10 @@ use ptx::ir::{Function, Inst, Src};
 use ptx::isa::{Op, ShflMode};
 use ptx_exec::bound::BarrierKind;
 use ptx_exec::lanes::{Lane, LaneMask, Registers, lanes_of};
-use ptx_exec::watch::{BarrierEvent, CtaFacts, Interest, LaunchFacts, Observer, Place, Site, WarpSyncEvent};
+use ptx_exec::watch::{
+    AccessObjects, BarrierEvent, CtaFacts, Interest, KernelFacts, LaunchFacts, Observer, Place, Site,
+    WarpSyncEvent,
+};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -145,6 +148,10 @@ impl Teller<'_> {
 }
 
 impl Observer for Synccheck {
+    fn objects(&mut self, _kernel: &KernelFacts<'_>) -> Result<AccessObjects, String> {
+        Err("synccheck needs the events of every instruction".to_owned())
+    }
+
     fn mends(&self) -> bool {
         true
     }

@@ -84,8 +84,13 @@ fn quoted(value: &str) -> String {
 
 /// Every variable that differs from our environment, with its value.
 fn variables(options: &ExecOptions, folder: &Folder) -> Result<Vec<(&'static str, OsString)>, UsageError> {
-    if options.tools.tool.is_some() && options.library.wants_native() {
-        return Err("tools watch the interpreter only: `--engine jit` is refused with `--tool`".into());
+    let in_native = |tool: &ptxvm::Tool| *tool == ptxvm::Tool::Memcheck;
+    let tools = options.tools.tool.as_ref().map_or(&[][..], |tools| &tools.0);
+    if options.library.wants_native()
+        && let Some(tool) = tools.iter().find(|tool| !in_native(tool))
+    {
+        let name = tool.name();
+        return Err(format!("{name} watches the interpreter only: `--engine jit` is refused with it").into());
     }
     let mut set = vec![
         ("LD_LIBRARY_PATH", in_front(&folder.lib(), "LD_LIBRARY_PATH", "")),

@@ -331,19 +331,7 @@ impl Kernel {
                 &interpreted
             }
         };
-        let launched = match self.device.sanitizer {
-            Some(_) if launch.engine == Engine::Jit => {
-                return Err(Error::caller(
-                    "sanitizers watch the interpreter only: native code is refused (`--engine jit`)",
-                ));
-            }
-            Some(_) => {
-                ran.why_not = Some("sanitizers watch the interpreter".to_owned());
-                self.bound.launch(&config)
-            }
-            None => self.device.jit.launch(&self.bound, &self.natives, launch, &config, &mut ran)?,
-        };
-        match launched {
+        match self.device.jit.launch(&self.bound, &self.natives, launch, &config, &mut ran)? {
             Ok(report) => Ok(Report::new(report, ran)),
             Err(LaunchError::Invalid(why)) => Err(Error::caller(why)),
             Err(LaunchError::Memory(error)) => Err(error.into()),

@@ -2,7 +2,7 @@
 //!
 //! Invariant: an erroneous text gives exactly the findings that it announces, a corrected one gives none.
 
-use ptxvm::{Arg, ErrorKind, Launch, Options, Tool, Vm};
+use ptxvm::{Arg, Engine, ErrorKind, Finding, Launch, Options, Tool, Vm};
 use std::path::Path;
 
 /// A case with its two texts.
@@ -86,6 +86,14 @@ fn expected(text: &str) -> Vec<(u32, String)> {
 
 /// What is found.
 fn found(case: &Case, text: &str) -> Result<Vec<(u32, String)>, String> {
+    let (findings, _) = findings(case, text, Engine::Auto)?;
+    let mut list: Vec<_> = findings.iter().map(|f| (f.line.unwrap_or(0), f.kind.name().to_owned())).collect();
+    list.sort();
+    Ok(list)
+}
+
+/// The findings, and whether native code has executed instructions.
+fn findings(case: &Case, text: &str, engine: Engine) -> Result<(Vec<Finding>, bool), String> {
     let vm = Vm::with(Options::tool(case.tool)).map_err(|error| error.to_string())?;
     let module = match vm.load(&case.name, text) {
         Ok(module) => module,
@@ -96,16 +104,13 @@ fn found(case: &Case, text: &str) -> Result<Vec<(u32, String)>, String> {
     };
     let kernel = module.kernel("k").map_err(|error| error.to_string())?;
     let out = vm.zeros::<u8>(1024).map_err(|error| error.to_string())?;
-    let mut launch = Launch::new([case.grid, 1, 1], [case.block, 1, 1]).shared(case.shared);
+    let mut launch = Launch::new([case.grid, 1, 1], [case.block, 1, 1]).shared(case.shared).engine(engine);
     launch.params = vec![0; kernel.param_bytes()];
     launch.params[..8].copy_from_slice(&out.address().to_le_bytes());
-    vm.launch(&kernel, &launch).map_err(|error| error.to_string())?;
+    let report = vm.launch(&kernel, &launch).map_err(|error| error.to_string())?;
     out.read().map_err(|error| error.to_string())?;
     vm.find_leaks();
-    let mut list: Vec<_> =
-        vm.findings().iter().map(|f| (f.line.unwrap_or(0), f.kind.name().to_owned())).collect();
-    list.sort();
-    Ok(list)
+    Ok((vm.findings(), report.ran.native))
 }
 
 #[test]
@@ -139,18 +144,60 @@ fn planted_errors_are_found_and_mended_ones_are_not() {
     assert!(count >= 130, "only {count} cases");
 }
 
+/// Findings as text, with addresses relative to where the machine happens to have its memory.
+fn relative(list: &[Finding]) -> String {
+    let text = ptxvm::findings_text(list);
+    let mut parts = text.split("0x");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |all, part| {
+        let end = part.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(part.len());
+        let (digits, rest) = part.split_at(end);
+        all + "0x" + &digits[digits.len().saturating_sub(6)..] + rest
+    })
+}
+
+/// The findings of memcheck are the same in native code, with all that they say. Kernels whose events it needs
+/// have no native code, and say why.
 #[test]
-fn a_vm_without_tools_finds_nothing_and_a_tool_refuses_native_code() {
+fn memcheck_finds_the_same_in_native_code() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/sanitize");
+    let mut wrong = Vec::new();
+    let (mut native, mut interpreted) = (0, 0);
+    for file in ["memcheck.case", "spaces.case", "native.case"] {
+        let text = std::fs::read_to_string(folder.join(file)).expect("a file");
+        for case in cases(&text).into_iter().filter(|case| case.tool == Tool::Memcheck) {
+            for text in [&case.wrong, &case.mended] {
+                let (expected, _) = findings(&case, text, Engine::Interp).expect("it runs");
+                match findings(&case, text, Engine::Jit) {
+                    Ok((found, ran)) => {
+                        native += usize::from(ran);
+                        let (found, expected) = (relative(&found), relative(&expected));
+                        if found != expected {
+                            wrong.push(format!("{}: found {found}\nexpected {expected}", case.name));
+                        }
+                    }
+                    Err(error) if error.contains("memcheck") => interpreted += 1,
+                    Err(error) => wrong.push(format!("{}: {error}", case.name)),
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(native >= 60 && interpreted >= 1, "{native} in native code, {interpreted} not");
+}
+
+#[test]
+fn a_misaligned_access_is_left_out_in_both_engines() {
     let text = format!("{HEADER}{OPEN}st.global.u32 [%d1+2], %r1;\nret;\n}}\n");
     let vm = Vm::with(Options::tool(Tool::Memcheck)).expect("a device");
     let kernel = vm.load("k.ptx", &text).expect("right").kernel("k").expect("there");
     let out = vm.zeros::<u32>(4).expect("memory");
     let launch = Launch::new([1; 3], [2, 1, 1]).args(&kernel, &[Arg::buffer(&out)]).expect("they fit");
-    let refused = vm.launch(&kernel, &launch.clone().engine(ptxvm::Engine::Jit)).expect_err("is refused");
-    assert!(refused.to_string().contains("sanitizers"), "{refused}");
-    vm.launch(&kernel, &launch).expect("goes on behind the finding");
+    for engine in [Engine::Interp, Engine::Jit] {
+        vm.launch(&kernel, &launch.clone().engine(engine)).expect("goes on behind the finding");
+    }
     let [finding] = &vm.findings()[..] else { panic!("one finding: {:?}", vm.findings()) };
-    assert_eq!((finding.kind.name(), finding.count, finding.bytes), ("misaligned", 2, Some(4)));
+    assert_eq!((finding.kind.name(), finding.count, finding.bytes), ("misaligned", 4, Some(4)));
     assert_eq!(out.read().expect("readable"), [0; 4], "the accesses are left out");
     let text = ptxvm::findings_text(&vm.findings());
     assert!(
@@ -177,4 +224,90 @@ fn memory_that_was_not_written_is_found_until_the_host_says_otherwise() {
         assert_eq!(vm.findings().len(), findings, "{:?}", vm.findings());
         assert_eq!(out.read().expect("readable"), [0; 8]);
     }
+}
+
+/// A launch of the kernel `k` under memcheck in native code, with these parameters of 64 bits.
+fn native(vm: &Vm, text: &str, params: &[u64]) -> Result<bool, String> {
+    let kernel = vm.load("k.ptx", text).expect("right").kernel("k").expect("there");
+    let mut launch = Launch::new([2, 1, 1], [64, 1, 1]).engine(Engine::Jit);
+    launch.params = params.iter().flat_map(|value| value.to_le_bytes()).collect();
+    vm.launch(&kernel, &launch).map(|report| report.ran.native_instructions > 0).map_err(|e| e.to_string())
+}
+
+/// Kernels in which memcheck follows addresses as they run say so, and run in the interpreter.
+#[test]
+fn kernels_whose_addresses_memcheck_follows_are_interpreted() {
+    let cases = [
+        ("st.global.u64 [%d1], %d1;", "the address stored in line 9"),
+        (
+            ".shared .b32 a[8];\n.shared .b32 b[8];\nmov.u32 %r2, a;\nmov.u32 %r3, b;\nsetp.eq.u32 %p1, %r1, 0;\n\
+             selp.u32 %r2, %r2, %r3, %p1;\nst.shared.u32 [%r2], %r1;",
+            "the address in line 15, which varies",
+        ),
+        ("{\n.param .b32 x;\nst.param.b32 [x], %r1;\ncall f, (x);\n}", "its calls"),
+    ];
+    for (body, why) in cases {
+        let callee = ".func f(.param .b32 x) { ret; }\n";
+        let open = OPEN.replacen(
+            ".visible",
+            &format!("{}.visible", if body.contains("call") { callee } else { "" }),
+            1,
+        );
+        let text = format!("{HEADER}{open}{body}\nret;\n}}\n");
+        let vm = Vm::with(Options::tool(Tool::Memcheck)).expect("a device");
+        let out = vm.zeros::<u32>(64).expect("memory");
+        let error = native(&vm, &text, &[out.address()]).expect_err("has no native code");
+        assert!(error.contains(why), "{error}, expected {why}");
+        let kernel = vm.load("k.ptx", &text).expect("right").kernel("k").expect("there");
+        let launch = Launch::new([1; 3], [64, 1, 1]).args(&kernel, &[Arg::buffer(&out)]).expect("they fit");
+        let report = vm.launch(&kernel, &launch).expect("it runs");
+        assert!(!report.ran.native && report.ran.why_not.is_some_and(|said| said.contains(why)));
+    }
+}
+
+/// A parameter of 64 bits that the kernel multiplies is taken for a number. A launch in which it is an address
+/// runs in the interpreter, which knows what it is.
+#[test]
+fn parameters_are_numbers_or_addresses() {
+    let text = format!(
+        "{HEADER}.visible .entry k(.param .u64 out, .param .u64 n)\n{{\n.reg .b32 %r<4>; .reg .b64 %d<8>;\n\
+         ld.param.u64 %d1, [out];\nld.param.u64 %d2, [n];\nmov.u32 %r1, %tid.x;\ncvt.u64.u32 %d3, %r1;\n\
+         mul.lo.u64 %d3, %d3, %d2;\nadd.u64 %d4, %d1, %d3;\nst.global.u32 [%d4], %r1;\nret;\n}}\n"
+    );
+    let vm = Vm::with(Options::tool(Tool::Memcheck)).expect("a device");
+    let out = vm.zeros::<u32>(64).expect("memory");
+    assert_eq!(native(&vm, &text, &[out.address(), 4]), Ok(true));
+    assert!(vm.findings().is_empty(), "{:?}", vm.findings());
+    assert_eq!(native(&vm, &text, &[out.address(), out.address()]), Ok(false));
+    let [finding] = &vm.findings()[..] else { panic!("one finding: {:?}", vm.findings()) };
+    assert_eq!(finding.kind.name(), "out-of-bounds");
+}
+
+/// An address in another buffer than the one that its parameter points to is found in native code.
+#[test]
+fn a_neighbouring_buffer_is_out_of_bounds_in_native_code() {
+    let text = format!(
+        "{HEADER}.visible .entry k(.param .u64 a, .param .u64 b)\n{{\n.reg .b32 %r<4>; .reg .b64 %d<8>;\n\
+         ld.param.u64 %d1, [a];\nld.param.u64 %d2, [b];\nmov.u32 %r1, %tid.x;\nmul.wide.u32 %d3, %r1, 4;\n\
+         add.u64 %d4, %d1, %d3;\nadd.u64 %d5, %d2, %d3;\nst.global.u32 [%d5], %r1;\nld.global.u32 %r2, [%d4+DISTANCE];\n\
+         st.global.u32 [%d5], %r2;\nret;\n}}\n"
+    );
+    let mut found = Vec::new();
+    for engine in [Engine::Interp, Engine::Jit] {
+        let vm = Vm::with(Options::tool(Tool::Memcheck)).expect("a device");
+        let [a, b] = [0; 2].map(|_| vm.zeros::<u32>(1024).expect("memory"));
+        let text = text.replace("DISTANCE", &(b.address() as i64 - a.address() as i64).to_string());
+        let kernel = vm.load("k.ptx", &text).expect("right").kernel("k").expect("there");
+        let args = [Arg::buffer(&a), Arg::buffer(&b)];
+        let launch =
+            Launch::new([3, 1, 1], [128, 1, 1]).engine(engine).args(&kernel, &args).expect("they fit");
+        let report = vm.launch(&kernel, &launch).expect("goes on behind the finding");
+        assert_eq!(report.ran.native, engine == Engine::Jit);
+        assert_eq!(b.read().expect("readable")[..128], [0; 128], "the loads give zeros");
+        found.push(relative(&vm.findings()));
+    }
+    assert_eq!(found[0], found[1]);
+    assert!(
+        found[0].contains("out-of-bounds: read of 4 bytes outside") && found[0].contains("count:       384")
+    );
 }

@@ -41,7 +41,17 @@ impl<'a> Device<'a> {
         engine: Engine,
         threads: u32,
     ) -> Result<Self, ptxvm::Error> {
-        let vm = Vm::with(ptxvm::Options { cpu, team, ..ptxvm::Options::default() })?;
+        Self::with(case, ptxvm::Options { cpu, team, ..ptxvm::Options::default() }, engine, threads)
+    }
+
+    /// The same, on a virtual machine with these options.
+    pub(crate) fn with(
+        case: &'a Case,
+        options: ptxvm::Options,
+        engine: Engine,
+        threads: u32,
+    ) -> Result<Self, ptxvm::Error> {
+        let vm = Vm::with(options)?;
         let text = text(case.ptx).map_err(ptxvm::Error::caller)?;
         let module = vm.load(&format!("{}.ptx", case.file()), &text)?;
         let buffers: Vec<Buffer<u8>> =
@@ -112,6 +122,11 @@ impl<'a> Device<'a> {
             seen.fallbacks.extend(fallbacks);
         }
         Ok(seen)
+    }
+
+    /// The findings of its sanitizers.
+    pub(crate) fn findings(&self) -> usize {
+        self.vm.findings().len()
     }
 
     /// The content of an array.

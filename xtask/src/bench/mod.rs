@@ -17,6 +17,7 @@ mod native;
 mod overhead;
 mod peers;
 mod table;
+mod tools;
 mod zoo;
 
 use case::{Case, Check, Size};
@@ -28,7 +29,7 @@ use ptxvm::{Cpu, Engine};
 use std::time::Duration;
 
 const USAGE: &str = "usage: cargo xtask bench [--only NAME[,NAME...]] [--threads N] [--rounds N] [--cpu avx512|avx2|baseline] [--team N] \
-                     [--engine interp] [--peers] [--clock wall|cpu] [--zoo [--kept-apart] [--check]] [--json]\n\
+                     [--engine interp] [--peers] [--clock wall|cpu] [--zoo [--kept-apart] [--check]] [--tools] [--json]\n\
                      \n\
                      --team N         native code runs N warps of a CTA as one, where it can\n\
                      --engine interp  also how many times faster native code is than the interpreter, on smaller sizes\n\
@@ -37,7 +38,8 @@ const USAGE: &str = "usage: cargo xtask bench [--only NAME[,NAME...]] [--threads
                      --only overheads only what compiling and launching cost\n\
                      --zoo            kernels of many kinds that nothing was tuned for, instead of the benchmark's\n\
                      --kept-apart     with --zoo: also the quarter that is measured only at the end\n\
-                     --check          with --zoo: only compares results, of both engines, on smaller sizes";
+                     --check          with --zoo: only compares results, of both engines, on smaller sizes\n\
+                     --tools          how many times slower each sanitizer makes the kernels, on smaller sizes and one OS thread";
 
 /// The least time of one side in a round.
 const ROUND: Duration = Duration::from_millis(12);
@@ -56,6 +58,7 @@ pub(crate) struct Options {
     zoo: bool,
     kept_apart: bool,
     check: bool,
+    tools: bool,
 }
 
 impl Options {
@@ -73,6 +76,7 @@ impl Options {
             zoo: false,
             kept_apart: false,
             check: false,
+            tools: false,
         };
         let mut args = args.iter();
         while let Some(arg) = args.next() {
@@ -87,6 +91,7 @@ impl Options {
                 "--zoo" => options.zoo = true,
                 "--kept-apart" => options.kept_apart = true,
                 "--check" => options.check = true,
+                "--tools" => options.tools = true,
                 "--engine" if value()? == "interp" => options.interp = true,
                 "--clock" => match value()?.as_str() {
                     "wall" => options.clock = Clock::Wall,
@@ -162,6 +167,9 @@ pub(crate) fn bench(args: &[String]) -> Result<(), String> {
         eprintln!(
             "note: ptxvm was built without full optimisation; use `cargo run --release -p xtask -- bench`"
         );
+    }
+    if options.tools {
+        return tools::run(&options);
     }
     let program = native::build()?;
     let mut native = Native::start(&program, options.threads)?;

@@ -76,6 +76,10 @@ impl Run<'_> {
     /// Runs native code, and updates the frame.
     pub(super) fn native(&mut self, native: &dyn Native, current: &mut Current, function: u32) -> Entered {
         let frame = &mut *self.frame;
+        if self.context.watched {
+            frame.set_place(current.act, current.block, 0);
+            frame.unknown |= current.mask;
+        }
         let act = &mut frame.acts[current.act as usize];
         let live = frame.state.live;
         let mut call = NativeCall {

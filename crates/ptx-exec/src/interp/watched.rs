@@ -46,6 +46,17 @@ impl Run<'_> {
         self.context.block(function, block).map_or(0, |block| block.steps.len() as u32)
     }
 
+    /// Reports lanes that continue here after native code.
+    fn tell_resumed(&mut self, lanes: LaneMask) {
+        let lanes = lanes & self.frame.unknown;
+        if lanes != 0 {
+            self.frame.unknown &= !lanes;
+            if let Some(site) = self.frame.view.site() {
+                site.tell(|observer, site| observer.resumes(site, lanes));
+            }
+        }
+    }
+
     /// Reports an event at a block's terminator.
     pub(super) fn tell(&mut self, act: u32, block: u32, event: impl FnMut(&mut dyn Observer, &Site)) {
         let context = self.context;
@@ -63,7 +74,8 @@ impl Run<'_> {
         function: u32,
         first: usize,
     ) -> Result<(), Stop> {
-        self.frame.set_place(current.act, current.block, 0);
+        self.frame.set_place(current.act, current.block, first as u32);
+        self.tell_resumed(current.mask);
         let wanted = self.context.interests(function).map_or(&[][..], |all| all.block(current.block));
         let frame = &mut *self.frame;
         let act = &mut frame.acts[current.act as usize];
@@ -102,6 +114,7 @@ impl Run<'_> {
     /// Reports that lanes have reached the terminator of their block.
     pub(super) fn reaches_terminator(&mut self, current: &Current, block: &Block) {
         self.frame.set_place(current.act, current.block, block.steps.len() as u32);
+        self.tell_resumed(current.mask);
         let WarpFrame { view, acts, .. } = &mut *self.frame;
         let (function, regs) = (acts[current.act as usize].function, &acts[current.act as usize].regs);
         let wanted = self.context.interests(function).map_or(&[][..], |all| all.block(current.block));

@@ -33,6 +33,7 @@ impl Kernel {
             shared,
             variables: layout.variables,
             shared_bytes: self.shared_bytes(config),
+            params: config.params.clone(),
         }
     }
 }

@@ -12,6 +12,7 @@ use super::{CtaCall, CtaCode, Line, Slot};
 use crate::bound::Function;
 use crate::lanes::{FULL, LANES};
 use crate::mem::Window;
+use crate::sched::watched_cta;
 
 /// The slots of a CTA that has not started.
 #[derive(Clone, Copy, Debug)]
@@ -79,6 +80,7 @@ impl CtaCall<'_> {
         if self.batch.remaining == 0 || stale {
             return false;
         }
+        let ended = (self.index + self.batch.started, self.ctaid);
         self.batch.remaining -= 1;
         self.batch.started += 1;
         for (number, count) in self.ctaid.iter_mut().zip(self.grid.nctaid) {
@@ -92,6 +94,12 @@ impl CtaCall<'_> {
             window.clear(0..window.bytes());
         }
         self.batch.initial.put(self.slots, self.kept);
+        if std::mem::take(self.begun) {
+            let (index, ctaid) = ended;
+            let shared = self.batch.shared.as_ref().map_or((0, 0), |w| (w.start(), w.bytes()));
+            watched_cta::end(self.warps, index, ctaid, shared);
+            *self.touched = 0;
+        }
         true
     }
 

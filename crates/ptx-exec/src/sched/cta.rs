@@ -8,15 +8,16 @@ use super::barrier::{Barrier, Release};
 use super::grace::GracePeriod;
 use super::native_frames::{BatchOf, NativeFrames};
 use super::seed::Seed;
+use super::watched_cta;
 use crate::context::LaunchContext;
 use crate::frame::{BarrierWait, Wait, WarpFrame};
 use crate::interp::{self, Arrival, Budget, Stop, Stopped};
-use crate::lanes::LaneMask;
+use crate::lanes::{FULL, LaneMask};
 use crate::mem::Window;
 use crate::native::NativeCache;
 use crate::trap::{Fault, FaultKind};
 use crate::warp::{EventCounts, GridShape};
-use crate::watch::{BarrierEvent, CtaFacts, LaunchFacts, Watch};
+use crate::watch::BarrierEvent;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -64,6 +65,8 @@ pub(super) struct Cta {
     pub(super) warps: Vec<WarpFrame>,
     /// Whether the warps have frames.
     framed: bool,
+    /// Whether observers know of the CTA.
+    pub(super) begun: bool,
     pub(super) native_frames: NativeFrames,
     status: Vec<Status>,
     /// Warps that have not exited.
@@ -132,6 +135,7 @@ impl Cta {
             smid: 0,
             kernel: 0,
             framed: false,
+            begun: false,
             native_frames: NativeFrames::default(),
             status: vec![Status::Exited; warps.len()],
             warps,
@@ -159,6 +163,7 @@ impl Cta {
         for warp in &mut self.warps {
             warp.output = Vec::new();
             warp.view.forget_object();
+            warp.view.set_site(None);
         }
     }
 
@@ -175,7 +180,7 @@ impl Cta {
         (self.index, self.place, self.vain) = (index, place, 0);
         (self.ctaid, self.smid, self.kernel) = (ctaid, smid, kernel);
         self.seed = Seed::new(seed, index);
-        self.framed = false;
+        (self.framed, self.begun) = (false, false);
         if let Some(window) = &mut self.shared {
             window.clear(0..window.bytes());
         }
@@ -201,6 +206,9 @@ impl Cta {
             warp.state.smid = self.smid;
         }
         if context.watched {
+            if context.native.is_some() {
+                self.warps.iter_mut().for_each(|warp| warp.unknown = FULL);
+            }
             self.tell_begin();
         }
     }
@@ -486,20 +494,6 @@ impl Cta {
         }
     }
 
-    /// Facts about the CTA for observers.
-    pub(super) fn facts(&mut self) -> Option<(Arc<Watch>, Arc<LaunchFacts>, CtaFacts)> {
-        let (mut warps, mut locals, mut first) = (Vec::new(), Vec::new(), None);
-        for warp in &mut self.warps {
-            let site = warp.view.site()?;
-            warps.push(site.warp.slot);
-            locals.push(site.warp.local);
-            first = Some((Arc::clone(&site.watch), Arc::clone(&site.launch), site.warp.cta_slot));
-        }
-        let (watch, launch, slot) = first?;
-        let shared = self.shared.as_ref().map_or((0, 0), |window| (window.start(), window.bytes()));
-        Some((watch, launch, CtaFacts { slot, cta: self.index, ctaid: self.ctaid, warps, shared, locals }))
-    }
-
     fn tell_deadlock(&mut self) {
         let first = self.status.iter().position(|status| *status != Status::Exited);
         let site = first.and_then(|warp| self.warps.get_mut(warp)).and_then(|warp| warp.view.site());
@@ -508,30 +502,25 @@ impl Cta {
         }
     }
 
-    /// Reports the end of the CTA to observers.
+    /// Reports the end of the CTA to observers that know of it.
     pub(super) fn tell_end(&mut self) {
-        if let Some((watch, launch, facts)) = self.facts() {
-            watch.each(|observer| observer.cta_ends(&launch, &facts));
+        if std::mem::take(&mut self.begun) {
+            let shared = self.shared_window();
+            watched_cta::end(&mut self.warps, self.index, self.ctaid, shared);
         }
     }
 
-    /// Reports the start of the CTA to observers. Its number must be set.
+    /// Reports the start of the CTA to observers, unless that is done. Its number must be set.
     fn tell_begin(&mut self) {
-        let (index, ctaid) = (self.index, self.ctaid);
-        let shared = self.shared.as_ref().map_or((0, 0), |window| (window.start(), window.bytes()));
-        for (id, warp) in self.warps.iter_mut().enumerate() {
-            let windows = warp.view.windows();
-            let (lanes, tid) = (warp.state.live, warp.state.tid);
-            if let Some(site) = warp.view.site() {
-                (site.warp.cta, site.warp.ctaid, site.warp.warp) = (index, ctaid, id as u32);
-                (site.warp.lanes, site.warp.tid, site.live) = (lanes, tid, lanes);
-                (site.warp.shared, site.warp.params) = (shared, windows.params);
-                site.warp.local = (windows.local.0, windows.local.1);
-            }
+        if !std::mem::replace(&mut self.begun, true) {
+            let shared = self.shared_window();
+            watched_cta::begin(&mut self.warps, self.index, self.ctaid, shared);
         }
-        if let Some((watch, launch, facts)) = self.facts() {
-            watch.each(|observer| observer.cta_begins(&launch, &facts));
-        }
+    }
+
+    /// Address and bytes of its shared memory.
+    fn shared_window(&self) -> (u64, u64) {
+        self.shared.as_ref().map_or((0, 0), |window| (window.start(), window.bytes()))
     }
 
     /// The stop reason of a deadlock, which lists where each warp waits.

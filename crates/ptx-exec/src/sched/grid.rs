@@ -23,7 +23,7 @@ use crate::fault_context::LaneRegisters;
 use crate::frame::{WarpFrame, register_bytes};
 use crate::interp::Stopped;
 use crate::lanes::LANES;
-use crate::mem::{Memory, MemoryError, View, attempt};
+use crate::mem::{Memory, MemoryError, Reach, View, attempt};
 use crate::native::{Native, NativeCache, Supply};
 use crate::pool::{Help, Pool};
 use crate::trap::FaultKind;
@@ -106,6 +106,8 @@ pub(crate) struct GridRun {
     pub(crate) watch: Option<(Arc<Watch>, Arc<LaunchFacts>)>,
     /// By function, which instructions they want to be told of.
     pub(crate) interests: Arc<[OnceLock<Interests>]>,
+    /// The allocations that native code keeps accesses in, for observers.
+    pub(crate) allocations: Vec<Option<Reach>>,
 }
 
 impl GridRun {
@@ -542,9 +544,13 @@ impl Launching {
         let limit = (RESIDENT_BYTES / bytes / u64::from(self.threads)).max(MIN_RESIDENT);
         let native = run.native.as_ref().map(Arc::downgrade);
         let mut cached = run.cta_cache.take(Fits(run.shape.ntid, run.shared_bytes, native));
+        cached.cache.allocations.clone_from(&run.allocations);
         let mut resident: VecDeque<Box<Cta>> = VecDeque::new();
         let mut spare: Vec<Box<Cta>> = cached.cta.take().into_iter().collect();
-        spare.iter_mut().for_each(|cta| cta.relaunch(&run.shape, run.params));
+        for cta in &mut spare {
+            cta.relaunch(&run.shape, run.params);
+            self.watch(&mut cta.warps);
+        }
         let worker = Worker {
             launching: self,
             thread,
@@ -606,7 +612,6 @@ impl Launching {
         // recorded.
         if bytes <= MAX_CACHED_BYTES
             && run.supply.is_none()
-            && run.watch.is_none()
             && let Some(mut cta) = spare.pop()
         {
             cta.leave();
@@ -700,8 +705,6 @@ impl Launching {
             bytes => Some(run.memory.shared_window(bytes)?),
         };
         let mut warps = Vec::new();
-        let [ctas, slots] = &self.slots;
-        let cta_slot = if run.watch.is_some() { ctas.fetch_add(1, Ordering::Relaxed) } else { 0 };
         for warp in 0..run.shape.warps() {
             let local = match run.stack_bytes {
                 0 => None,
@@ -712,13 +715,22 @@ impl Launching {
             if let Some(window) = &shared {
                 view.set_shared(window.start(), window.bytes());
             }
-            if let Some((watch, launch)) = &run.watch {
-                let slot = slots.fetch_add(1, Ordering::Relaxed);
-                view.set_site(Some(Site::new(Arc::clone(watch), Arc::clone(launch), slot, cta_slot)));
-            }
             let state = WarpState::new(Arc::clone(&run.shape), [0; 3], warp);
             warps.push(WarpFrame::new(state, view, local));
         }
+        self.watch(&mut warps);
         Ok(Box::new(Cta::new(&run.shape, warps, shared)))
+    }
+
+    /// Gives the warps of a CTA sites, with numbers that no other warp of this launch has, if it is watched.
+    fn watch(&self, warps: &mut [WarpFrame]) {
+        let Some((watch, launch)) = &self.run.watch else { return };
+        let [ctas, slots] = &self.slots;
+        let cta_slot = ctas.fetch_add(1, Ordering::Relaxed);
+        for warp in warps {
+            let slot = slots.fetch_add(1, Ordering::Relaxed);
+            let site = Site::new(Arc::clone(watch), Arc::clone(launch), slot, cta_slot);
+            warp.view.set_site(Some(site));
+        }
     }
 }

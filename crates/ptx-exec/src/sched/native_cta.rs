@@ -77,6 +77,8 @@ impl Cta {
             regs: &mut frames.regs,
             warps: &mut self.warps,
             touched: &mut frames.touched,
+            index: self.index,
+            begun: &mut self.begun,
             cache,
             batch: CtaBatch { remaining, started: 0, shared: self.shared.as_mut(), initial },
             warp,

@@ -29,6 +29,8 @@ pub struct LaunchFacts {
     pub variables: Vec<u64>,
     /// Bytes of shared memory of a CTA.
     pub shared_bytes: u64,
+    /// The parameters of the kernel.
+    pub params: Vec<u8>,
 }
 
 impl LaunchFacts {

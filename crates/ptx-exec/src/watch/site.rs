@@ -117,6 +117,14 @@ impl Site {
         (self.place.index as usize >= block.insts.len()).then_some(&block.term)
     }
 
+    /// Sets the position to an instruction that the interpreter executes for native code, and reports that
+    /// these lanes resume there.
+    #[cold]
+    pub(crate) fn steps_for_native(&mut self, place: Place, lanes: LaneMask, live: LaneMask) {
+        (self.place, self.live) = (place, live);
+        self.tell(|observer, site| observer.resumes(site, lanes));
+    }
+
     /// Calls each observer.
     pub(crate) fn tell(&self, mut event: impl FnMut(&mut dyn Observer, &Self)) {
         self.watch.each(|observer| event(observer, self));

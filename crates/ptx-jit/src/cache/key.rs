@@ -8,6 +8,7 @@ use crate::engine::Part;
 use crate::llvm::library;
 use crate::target::Target;
 use ptx_exec::launch::Kernel;
+use ptx_exec::watch::NativeNeeds;
 use sha2::{Digest, Sha256};
 use std::fmt;
 
@@ -46,6 +47,11 @@ impl Key {
         part(&kernel.id().0.to_le_bytes());
         for n in ntid {
             part(&n.to_le_bytes());
+        }
+        match kernel.native_needs() {
+            NativeNeeds::Nothing => part(b"unwatched"),
+            NativeNeeds::Objects(objects) => part(format!("{objects:?}").as_bytes()),
+            NativeNeeds::Events(_) => part(b"interpreted"),
         }
         let teams: u32 = match teams {
             Teams::Auto => 0,

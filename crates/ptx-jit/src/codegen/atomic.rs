@@ -93,7 +93,7 @@ impl Codegen<'_> {
         if operands.len() != if kind == AtomOp::Cas { 2 } else { 1 } {
             return false;
         }
-        if self.access_checked || self.is_within(inst, op, access) {
+        if self.access_checked || self.is_within((site, inst, op), access) {
             let Some(places) = self.placed(access, &addresses) else { return false };
             let old = self.updates((update, &plan), &places, &operands, inst.mods.sem(), op);
             self.give(op, old);

@@ -14,9 +14,9 @@ use ptx::ir::{Addr, Base, Inst, Src};
 
 impl Codegen<'_> {
     /// Whether a shared-memory access lies within the kernel's own variables in every lane, and is aligned.
-    pub(super) fn is_within(&self, inst: &Inst, op: &Op, access: Access) -> bool {
-        let shared = self.job.layout.shared_bytes;
-        elim::is_within(self.job.func, &self.analyses, shared, (inst, op), access)
+    pub(super) fn is_within(&self, (site, inst, op): (Site, &Inst, &Op), access: Access) -> bool {
+        let own = self.planner().own_shared(site);
+        elim::is_within(self.job.func, &self.analyses, &own, (inst, op), access)
     }
 
     /// Whether an access that is emitted is at constant addresses within the kernel's own variables.
@@ -25,7 +25,11 @@ impl Codegen<'_> {
     }
 
     /// The same for an access without a plan.
-    pub(super) fn is_inside_without_plan(&self, inst: &Inst, op: &Op, access: Access) -> bool {
+    pub(super) fn is_inside_without_plan(
+        &self,
+        (site, inst, op): (Site, &Inst, &Op),
+        access: Access,
+    ) -> bool {
         let form = match inst.srcs.first() {
             Some(Src::Addr(Addr { base: Base::Reg(_), .. }) | Src::Reg(_)) => {
                 self.form_of(op.uses[1], access).map(|(_, form)| form)
@@ -33,7 +37,7 @@ impl Codegen<'_> {
             _ => Some(Form::Same),
         };
         let known = (&self.analyses.addresses, &self.analyses.constants);
-        form.is_some_and(|form| self.planner().is_inside((inst, op), access, &form, known))
+        form.is_some_and(|form| self.planner().is_inside((site, inst, op), access, &form, known))
     }
 
     /// Whether no lane of an affine 32-bit value wraps around where the value is widened, signed or unsigned.

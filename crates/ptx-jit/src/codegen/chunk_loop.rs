@@ -133,7 +133,8 @@ impl Codegen<'_> {
                 let Some(inst) = site.inst(self.job.function) else { return Role::Other };
                 let loads = matches!(inst.op, O::Ld | O::LdNc | O::Ldu) && inst.mods.sem() == Sem::Weak;
                 let fits = foreseen.fits(at)
-                    || loads && self.access(inst, false).is_some_and(|a| self.is_within(inst, op, a));
+                    || loads
+                        && self.access(inst, false).is_some_and(|a| self.is_within((*site, inst, op), a));
                 let lowered = self.lowering(*site, inst).is_some_and(|lowering| !lowering.reads_carry);
                 if inst.guard.is_some() || op.defs.is_empty() {
                     return Role::Other;

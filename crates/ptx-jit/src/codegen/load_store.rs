@@ -21,6 +21,7 @@ use crate::wir::{Affine, Kind, Op, Shape, Site};
 use ptx::check::module::AddressSize;
 use ptx::ir::{Addr, Base, Inst, RegClass, Src};
 use ptx::isa::{Sem, Space, Ty};
+use ptx_exec::watch::Object;
 use std::mem::{offset_of, size_of};
 use std::rc::Rc;
 
@@ -49,8 +50,8 @@ enum AddressBase {
 impl<'a> Codegen<'a> {
     /// How accesses are planned.
     pub(super) fn planner(&self) -> Planner<'a> {
-        let Input { func, function, program, layout, shape, target, .. } = self.job;
-        Planner { func, function, program, layout, launch: shape, target }
+        let Input { func, function, program, layout, objects, shape, target, .. } = self.job;
+        Planner { func, function, program, layout, objects, launch: shape, target }
     }
 }
 
@@ -265,7 +266,7 @@ impl Codegen<'_> {
         if uniform && !matches!(addresses, Addresses::Same(_)) {
             return false;
         }
-        if self.access_checked || self.is_within(inst, op, access) {
+        if self.access_checked || self.is_within((site, inst, op), access) {
             let Some(places) = self.placed(access, &addresses) else { return false };
             let loaded = self.load_places(&plan, &places, op, uniform);
             for (def, rep) in op.defs.iter().zip(loaded) {
@@ -366,7 +367,7 @@ impl Codegen<'_> {
         if inst.mods.sem() == Sem::Release {
             self.b.fence(Ordering::Release);
         }
-        if self.access_checked || self.is_within(inst, op, access) {
+        if self.access_checked || self.is_within((site, inst, op), access) {
             let Some(places) = self.placed(access, &addresses) else { return false };
             self.store_places(&plan, &places, op, &values);
             return true;
@@ -484,6 +485,7 @@ impl Codegen<'_> {
         let (word, long) = (self.int(32), self.int(64));
         let void = self.b.fn_type(None, &[self.b.ptr(), word, word, long, word]);
         let how = space_number(reach.space) | u32::from(reach.write) << 8 | u32::from(reach.sum) << 9;
+        let how = how | self.allocation_number(reach) << 16;
         let args = [user, self.c32(window), self.c32(how), address, self.c32(span)];
         self.b.call_host(void, "reach", &args);
     }
@@ -598,6 +600,16 @@ impl Codegen<'_> {
         self.full && (unmasked == Some(op.uses[0]) || (0..self.job.shape.lanes() / self.width).all(runs))
     }
 
+    /// The number of the allocation that an access must stay in, from 1 on; 0 if it may access any.
+    fn allocation_number(&self, reach: Reach) -> u32 {
+        match self.planner().object(reach.site, reach.space) {
+            None => 0,
+            Some(Object::Allocation(number)) => number.saturating_add(1).min(NO_ALLOCATION),
+            // Addresses of windows are left to the interpreter.
+            Some(Object::Shared { .. } | Object::Local { .. }) => NO_ALLOCATION,
+        }
+    }
+
     /// The addresses at which an access of `span` bytes may begin: the bias that maps the first to zero, and
     /// their number.
     pub(super) fn bounds(&mut self, reach: Reach, span: u32) -> Option<(Value, Value)> {
@@ -610,16 +622,38 @@ impl Codegen<'_> {
             emit.b.intrinsic("llvm.usub.sat", &[emit.int(64)], &[more, emit.c64(u64::from(span))])
         };
         let zero = self.c64(0);
+        let object = self.planner().object(reach.site, reach.space);
+        let part = |bytes: u64| (bytes + 1).saturating_sub(span.into());
         Some(match reach.space {
-            Space::Shared => (zero, room(self, self.shared[1], self.job.layout.shared_bytes.into())),
+            Space::Shared => match object {
+                None => (zero, room(self, self.shared[1], self.job.layout.shared_bytes.into())),
+                Some(Object::Shared { start, bytes: Some(bytes) }) => {
+                    (self.c64(start.wrapping_neg()), self.c64(part(bytes)))
+                }
+                Some(Object::Shared { start, bytes: None }) => {
+                    let (all, start) = (self.shared[1], self.c64(start));
+                    let bytes = self.b.intrinsic("llvm.usub.sat", &[self.int(64)], &[all, start]);
+                    (self.b.sub(zero, start), room(self, bytes, 0))
+                }
+                Some(Object::Local { .. } | Object::Allocation(_)) => (zero, zero),
+            },
             Space::Local => {
                 // If the lanes' local memories are further apart than an index reaches, the interpreter
                 // executes the access.
                 let (stride, top) =
                     (self.load64(offset_of!(Frame, local) + 8), self.load64(offset_of!(Frame, local) + 16));
                 let near = self.b.icmp(IntPred::Ult, stride, self.c64(1 << 26));
-                let top = self.b.select(near, top, zero);
-                (zero, room(self, top, 0))
+                match object {
+                    None => {
+                        let top = self.b.select(near, top, zero);
+                        (zero, room(self, top, 0))
+                    }
+                    Some(Object::Local { start, bytes }) => {
+                        let limit = self.b.select(near, self.c64(part(bytes)), zero);
+                        (self.c64(start.wrapping_neg()), limit)
+                    }
+                    Some(Object::Shared { .. } | Object::Allocation(_)) => (zero, zero),
+                }
             }
             Space::Global | Space::Const | Space::Generic => {
                 let number = u64::from(self.window(reach, span));
@@ -633,6 +667,9 @@ impl Codegen<'_> {
         })
     }
 }
+
+/// The number of an allocation that no launch has.
+const NO_ALLOCATION: u32 = 0xffff;
 
 /// The number of a state space in calls of the host.
 pub(crate) fn space_number(space: Space) -> u32 {

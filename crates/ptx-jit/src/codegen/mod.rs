@@ -67,6 +67,7 @@ use crate::wir::uses::{DefUse, Readers};
 use crate::wir::{BlockId, Exit, Func, Kind, LaunchShape, Op, OpKind, Shape, Site, Term};
 use ptx::ir::RegClass;
 use ptx_exec::layout::Layout;
+use ptx_exec::watch::AccessObjects;
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
@@ -124,6 +125,8 @@ pub(crate) struct Input<'a> {
     pub(crate) function: &'a ptx::ir::Function,
     /// Addresses of variables and functions.
     pub(crate) layout: &'a Layout,
+    /// The objects that accesses must stay in, if observers need that.
+    pub(crate) objects: Option<&'a AccessObjects>,
     /// The program of the function.
     pub(crate) program: &'a ptx::ir::Program,
     /// The function as WIR.

@@ -17,6 +17,7 @@ use crate::wir::{self, Func, LaunchShape};
 use ptx::analysis::calls::reads_clocks;
 use ptx_exec::launch::Kernel;
 use ptx_exec::native::CoarseCode;
+use ptx_exec::watch::NativeNeeds;
 
 /// The stages of a compilation that a user can print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,14 +59,27 @@ pub(crate) fn make(
     part: Part,
 ) -> Result<Made, Error> {
     let _working = Working::begin()?;
-    let Translated { module, emitted, team, partial, .. } = translate(session, kernel, ntid, teams, part)?;
+    let Translated { module, emitted, team, partial, checks_objects, .. } =
+        translate(session, kernel, ntid, teams, part)?;
     let Emitted { windows, fallbacks, externals, cta, handed, postpones, .. } = emitted;
     let Object { bytes: object, stack } = session.object(&module)?;
     if stack > MAX_STACK_BYTES {
         let name = &kernel.function().name;
         return Err(Error::new(format!("the code of `{name}` takes {} MiB of stack", stack >> 20)));
     }
-    Ok(Made { object, stack, externals, windows, fallbacks, cta, handed, team, postpones, partial })
+    Ok(Made {
+        object,
+        stack,
+        externals,
+        windows,
+        fallbacks,
+        cta,
+        handed,
+        team,
+        postpones,
+        partial,
+        checks_objects,
+    })
 }
 
 /// The code of a kernel as text, at the given stage.
@@ -108,6 +122,7 @@ struct Translated {
     team: CoarseCode,
     /// Whether code of single warps was left out that [`Part::Rest`] makes.
     partial: bool,
+    checks_objects: bool,
     /// The WIR functions: that of a coarse warp, if there is one, then that of a single warp, if there is
     /// one.
     funcs: Vec<(LaunchShape, Func)>,
@@ -123,6 +138,11 @@ fn translate(
     part: Part,
 ) -> Result<Translated, Error> {
     let function = kernel.function();
+    let objects = match kernel.native_needs() {
+        NativeNeeds::Nothing => None,
+        NativeNeeds::Objects(objects) => Some(&**objects),
+        NativeNeeds::Events(why) => return Err(Error::new(why.clone())),
+    };
     let shape = LaunchShape { ntid, chunk: session.target().level().lanes(), team: 1 };
     let Some(mut func) = pipeline::wir(function, shape, &effects::NativeEffects) else {
         return Err(Error::new(format!("`{}` is too large to be compiled", function.name)));
@@ -134,12 +154,13 @@ fn translate(
     let teams = if clocks { Teams::Never } else { teams };
     let plan = |func: &mut Func, shape: LaunchShape| {
         let (target, passes) = (session.target(), pipeline::Passes::PLANS);
-        pipeline::plan_memory(func, (program, function), &layout, shape, target, passes)
+        pipeline::plan_memory(func, (program, function), (&layout, objects), shape, target, passes)
     };
     let analyses = plan(&mut func, shape);
     let job = Input {
         function,
         layout: &layout,
+        objects,
         program,
         func: &func,
         shape,
@@ -237,5 +258,6 @@ fn translate(
     if is_ending() {
         return Err(Error::new("the process is ending"));
     }
-    Ok(Translated { module, emitted, team, partial, funcs, remarks })
+    let checks_objects = objects.is_some();
+    Ok(Translated { module, emitted, team, partial, checks_objects, funcs, remarks })
 }

@@ -15,6 +15,7 @@ use crate::wir::{Affine, Block, BlockId, Func, LaunchShape, Op, OpKind, Site};
 use ptx::ir::{Addr, Base, Function, Inst, Program, Src};
 use ptx::isa::{AtomOp, Op as O, Sem, Space, Ty};
 use ptx_exec::layout::Layout;
+use ptx_exec::watch::AccessObjects;
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
@@ -25,6 +26,8 @@ pub(crate) struct Planner<'a> {
     pub(crate) function: &'a Function,
     pub(crate) program: &'a Program,
     pub(crate) layout: &'a Layout,
+    /// The objects that accesses must stay in, if observers need that.
+    pub(crate) objects: Option<&'a AccessObjects>,
     pub(crate) launch: LaunchShape,
     pub(crate) target: Target,
 }
@@ -65,8 +68,8 @@ impl Planner<'_> {
             }
             let active = active(op, full, constants, self.vectors());
             let mut plan = self.plan_of((inst, op), access, guest, classes, active);
-            plan.strip = self.strip((inst, op), &plan, constants);
-            plan.inside = self.is_inside((inst, op), access, &plan.guest, (addresses, constants));
+            plan.strip = self.strip((site, inst, op), &plan, constants);
+            plan.inside = self.is_inside((site, inst, op), access, &plan.guest, (addresses, constants));
             Some((at, plan))
         };
         block.ops.iter().enumerate().filter_map(plan).collect()
@@ -117,7 +120,7 @@ impl Planner<'_> {
     /// The places of a word access's elements in a warp strip, if a coarse warp is the whole CTA.
     fn strip(
         self,
-        (inst, op): (&Inst, &Op),
+        (site, inst, op): (Site, &Inst, &Op),
         plan: &Plan,
         constants: &Constants,
     ) -> Option<Vec<Vec<StripPlace>>> {
@@ -131,14 +134,14 @@ impl Planner<'_> {
         if !self.launch.is_alone() || !word || matches!(plan.form, Form::Same) {
             return None;
         }
-        let vectors = self.vectors();
+        let (vectors, own) = (self.vectors(), self.own_shared(site));
         let chunk = |(c, active): (u32, &Active)| {
             if *active == Active::None {
                 return Some(Vec::new());
             }
             let lane = |lane: &u64| i64::try_from(*lane).ok()?.checked_add(offset);
             let lanes = constants.chunk(op.uses[1], c)?.iter().map(lane).collect::<Option<Vec<i64>>>()?;
-            vectors.places_in_rows(&lanes, *active, write, self.layout.shared_bytes)
+            vectors.places_in_rows(&lanes, *active, write, self.layout.shared_bytes, &own)
         };
         (0..).zip(&plan.active.chunks).map(chunk).collect()
     }

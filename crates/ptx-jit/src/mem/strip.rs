@@ -5,16 +5,18 @@
 use super::Vectors;
 use crate::tuning::WARP_STRIP_MAX_ROWS;
 use crate::wir::access::{Active, StripPlace};
+use std::ops::Range;
 
 impl Vectors {
     /// The row and index of each lane's element in a chunk; `None`: rows cannot be used. `lanes`: the address
-    /// of each lane. `shared`: the bytes of the kernel's own variables.
+    /// of each lane. `shared`: the bytes of the kernel's own variables. `own`: those that the access may have.
     pub(crate) fn places_in_rows(
         self,
         lanes: &[i64],
         active: Active,
         write: bool,
         shared: u32,
+        own: &Range<i64>,
     ) -> Option<Vec<StripPlace>> {
         let (width, bytes) = (i64::from(self.width), 4);
         let bits = active.bits(self.width);
@@ -30,7 +32,8 @@ impl Vectors {
         let mut seen = Vec::new();
         for (_, at) in lanes.iter().enumerate().filter(|(lane, _)| runs(*lane)) {
             let (row, element) = place(at);
-            if !(0..last).contains(&row) || write && seen.contains(&(row, element)) {
+            let inside = own.start <= *at && at + bytes <= own.end;
+            if !inside || !(0..last).contains(&row) || write && seen.contains(&(row, element)) {
                 return None;
             }
             seen.push((row, element));

@@ -8,9 +8,11 @@ use super::plan::Planner;
 use crate::analysis::address::AddressFacts;
 use crate::analysis::constant::Constants;
 use crate::wir::access::{Access, Form};
-use crate::wir::{Kind, Op, Shape, Value};
+use crate::wir::{Kind, Op, Shape, Site, Value};
 use ptx::ir::{Addr, Base, Inst, RegClass, Src};
 use ptx::isa::{Space, TyKind};
+use ptx_exec::watch::Object;
+use std::ops::Range;
 
 /// What is known of addresses: the spaces they were made in, and constants.
 pub(crate) type Known<'a> = (&'a AddressFacts, &'a Constants);
@@ -20,22 +22,23 @@ impl Planner<'_> {
     /// aligned. `form`: of its addresses.
     pub(crate) fn is_inside(
         self,
-        (inst, op): (&Inst, &Op),
+        (site, inst, op): (Site, &Inst, &Op),
         access: Access,
         form: &Form,
         known: Known<'_>,
     ) -> bool {
         let bytes = access.bytes();
+        let own = self.own_shared(site);
         let reach = (0, i64::from(bytes));
-        let at = |address: u64| self.reaches(address, reach, bytes);
+        let at = |address: u64| is_in(&own, address, reach, bytes);
         if access.space != Space::Shared {
             return false;
         }
         match inst.srcs.first() {
             Some(Src::Addr(Addr { base: Base::Reg(_), index: None, offset })) => {
-                self.is_value_inside(op.uses[1], *offset, form, reach, bytes, known)
+                self.is_value_inside((op.uses[1], *offset), &own, form, reach, bytes, known)
             }
-            Some(Src::Reg(_)) => self.is_value_inside(op.uses[1], 0, form, reach, bytes, known),
+            Some(Src::Reg(_)) => self.is_value_inside((op.uses[1], 0), &own, form, reach, bytes, known),
             Some(Src::Addr(Addr { base: Base::Absolute, index: None, offset })) => at(*offset as u64),
             Some(Src::Addr(Addr { base: Base::Var(var), index: None, offset })) => {
                 let variable = self.program.variables.get(var.0 as usize);
@@ -49,8 +52,8 @@ impl Planner<'_> {
     /// The same for the bytes from the first to behind the last, relative to a register and an offset.
     pub(crate) fn is_value_inside(
         self,
-        address: Value,
-        offset: i64,
+        (address, offset): (Value, i64),
+        own: &Range<i64>,
         form: &Form,
         reach: (i64, i64),
         align: u32,
@@ -66,13 +69,32 @@ impl Planner<'_> {
             false => lane.wrapping_add(offset as u64),
         };
         let Some(mut lanes) = known.1.lanes(address).filter(|_| plain) else { return false };
-        lanes.all(|lane| self.reaches(moved(lane), reach, align))
+        lanes.all(|lane| is_in(own, moved(lane), reach, align))
     }
 
-    /// Whether bytes relative to an address are within the kernel's own variables. The address itself may be
-    /// before them: a negative number.
-    fn reaches(self, address: u64, (lo, hi): (i64, i64), align: u32) -> bool {
-        let (at, end) = (address as i64, i64::from(self.layout.shared_bytes));
-        at % i64::from(align) == 0 && at.saturating_add(lo) >= 0 && at.saturating_add(hi) <= end
+    /// The offsets in shared memory that an access may have without a check: those of the kernel's own
+    /// variables, or of the object that the access must stay in.
+    pub(crate) fn own_shared(self, site: Site) -> Range<i64> {
+        let end = i64::from(self.layout.shared_bytes);
+        match self.object(site, Space::Shared) {
+            None => 0..end,
+            Some(Object::Shared { start, bytes }) => {
+                let start = start as i64;
+                start..bytes.map_or(end, |bytes| end.min(start.saturating_add(bytes as i64)))
+            }
+            Some(Object::Local { .. } | Object::Allocation(_)) => 0..0,
+        }
     }
+
+    /// The object that an access in a state space must stay in.
+    pub(crate) fn object(self, site: Site, space: Space) -> Option<Object> {
+        self.objects?.of(site.block, site.index, space)
+    }
+}
+
+/// Whether bytes relative to an address are within a range of shared memory. The address itself may be before
+/// it: a negative number.
+fn is_in(own: &Range<i64>, address: u64, (lo, hi): (i64, i64), align: u32) -> bool {
+    let at = address as i64;
+    at % i64::from(align) == 0 && at.saturating_add(lo) >= own.start && at.saturating_add(hi) <= own.end
 }

@@ -87,6 +87,11 @@ fn stores(inst: &Inst, holding: &BTreeSet<Reg>) -> bool {
     inst.op == Op::St && !float && matches!(&inst.srcs[..], [_, Src::Reg(reg)] if holding.contains(reg))
 }
 
+/// The registers of a function whose provenance is tracked.
+pub(super) fn tracked_registers(function: &Function) -> BTreeSet<Reg> {
+    tracked(function, &holding(function))
+}
+
 /// Registers that may hold an address, and that an address of an access, an argument or a stored value is
 /// computed from.
 fn tracked(function: &Function, holding: &BTreeSet<Reg>) -> BTreeSet<Reg> {

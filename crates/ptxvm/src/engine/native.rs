@@ -27,6 +27,7 @@ use crate::{CodeCache, Error, Launch};
 use ptx::ir::{Callee, Terminator};
 use ptx_exec::launch::{Kernel, LaunchConfig, LaunchError, LaunchReport};
 use ptx_exec::native::{Native, Supply};
+use ptx_exec::watch::NativeNeeds;
 pub use ptx_jit::guard_this_thread;
 use ptx_jit::{Compiled, Compiler, Found, Teams, compiler_thread};
 use std::borrow::Cow;
@@ -423,6 +424,10 @@ impl Supply for Waiting {
         self.native()
     }
 
+    fn checks_objects(&self) -> bool {
+        matches!(self.kernel.native_needs(), NativeNeeds::Objects(_))
+    }
+
     fn spend(&self, lane_steps: u64) {
         self.slot.steps.fetch_add(lane_steps, Ordering::Relaxed);
     }
@@ -561,13 +566,24 @@ impl Jit {
         if launch.engine == Engine::Interp {
             return Ok(kernel.launch(config));
         }
+        if let NativeNeeds::Events(why) = kernel.native_needs() {
+            if launch.engine == Engine::Jit {
+                let name = &kernel.function().name;
+                return Err(Error::caller(format!("no native code for `{name}`: {why}")));
+            }
+            ran.why_not = Some(why.clone());
+            return Ok(kernel.launch(config));
+        }
         guard_this_thread();
         let until = Until::of(config);
         let compiler = &self.shared.compiler;
         let slot = natives.slot(launch.block);
         let instructions: usize = kernel.function().blocks.iter().map(|block| block.insts.len() + 1).sum();
         let cost = TO_BEGIN + FOR_EACH * u32::try_from(instructions).unwrap_or(u32::MAX);
-        let threads = launch.threads.map_or(self.shared.cores, u64::from).max(1);
+        let threads = match kernel.native_needs() {
+            NativeNeeds::Nothing => launch.threads.map_or(self.shared.cores, u64::from).max(1),
+            NativeNeeds::Objects(_) | NativeNeeds::Events(_) => 1,
+        };
         let alone = threads == 1;
         if slot.made.get().is_none() {
             // The minimum cost in the interpreter: every instruction is executed once.

@@ -83,7 +83,7 @@ impl Codegen<'_> {
         };
         // Other lanes give addresses that are not used.
         let lanes = self.c32(u32::MAX >> (LANES - ROWS * count));
-        let fits = match self.is_inside_without_plan(inst, op, access) {
+        let fits = match self.is_inside_without_plan((site, inst, op), access) {
             true => self.b.const_int(self.int(1), 1),
             false => self.fits(reach, addresses, lanes, ROWS * count == LANES)?,
         };

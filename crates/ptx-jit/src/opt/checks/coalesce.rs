@@ -61,7 +61,7 @@ impl<'a> Coalescing<'a> {
                         continue;
                     }
                     let access = access_of(self.planner.program, inst, true);
-                    let check = match access.is_some_and(|access| self.is_within(inst, op, access)) {
+                    let check = match access.is_some_and(|access| self.is_within((*site, inst, op), access)) {
                         true => Check::Within { early: false },
                         false => Check::AtAccess(Why::Unknown),
                     };
@@ -88,9 +88,9 @@ impl<'a> Coalescing<'a> {
         let known = (&self.analyses.addresses, &self.analyses.constants);
         for group in &mut checks.groups {
             if let (Anchor::Value(name), Space::Shared) = (group.anchor, group.reach.space) {
-                let Reach { lo, hi, align, .. } = group.reach;
-                let form = &group.form;
-                group.inside = self.planner.is_value_inside(name, 0, form, (lo, hi), align, known);
+                let Reach { site, lo, hi, align, .. } = group.reach;
+                let (form, own) = (&group.form, self.planner.own_shared(site));
+                group.inside = self.planner.is_value_inside((name, 0), &own, form, (lo, hi), align, known);
             }
         }
         Some(checks)
@@ -134,9 +134,9 @@ impl<'a> Coalescing<'a> {
         inst.guard.is_none() && access.space != Space::Param && (write || op.defs.len() == count)
     }
 
-    fn is_within(&self, inst: &Inst, op: &Op, access: Access) -> bool {
-        let shared = self.planner.layout.shared_bytes;
-        is_within(self.planner.func, self.analyses, shared, (inst, op), access)
+    fn is_within(&self, (site, inst, op): (Site, &Inst, &Op), access: Access) -> bool {
+        let own = self.planner.own_shared(site);
+        is_within(self.planner.func, self.analyses, &own, (inst, op), access)
     }
 
     /// Adds an access to its group.
@@ -183,7 +183,7 @@ impl<'a> Coalescing<'a> {
         if offset.abs() >= 1 << 20 || offset % i64::from(bytes) != 0 {
             return Err(Why::Far);
         }
-        if self.is_within(inst, op, access) {
+        if self.is_within((site, inst, op), access) {
             return Ok(Check::Within { early: true });
         }
         match &form {
@@ -214,7 +214,12 @@ impl<'a> Coalescing<'a> {
                 return Ok(Check::Within { early: true });
             }
         }
-        let same = |group: &CheckGroup| group.anchor == anchor && group.reach.space == access.space;
+        let object = self.planner.object(site, access.space);
+        let same = |group: &CheckGroup| {
+            group.anchor == anchor
+                && group.reach.space == access.space
+                && self.planner.object(group.reach.site, access.space) == object
+        };
         if let Some(number) = groups.iter().position(same) {
             let group = &mut groups[number];
             // Memory that may be written may also be read, so one check serves both.

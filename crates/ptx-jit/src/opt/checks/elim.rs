@@ -11,13 +11,14 @@ use crate::wir::access::Access;
 use crate::wir::{Func, Kind, Op};
 use ptx::ir::{Addr, Base, Inst, RegClass, Src};
 use ptx::isa::Space;
+use std::ops::Range;
 
 /// Whether a shared-memory access lies within the kernel's own variables in every lane, and is aligned.
-/// `shared`: the bytes of those variables.
+/// `own`: the offsets of those variables, or of the object that the access must stay in.
 pub(crate) fn is_within(
     func: &Func,
     analyses: &Analyses,
-    shared: u32,
+    own: &Range<i64>,
     (inst, op): (&Inst, &Op),
     access: Access,
 ) -> bool {
@@ -36,6 +37,6 @@ pub(crate) fn is_within(
         && bytes.is_power_of_two()
         && 1 << bound.zeros.min(30) >= bytes
         && offset % i64::from(bytes) == 0
-        && i128::from(bound.low) + i128::from(offset) >= 0
-        && end <= i128::from(shared)
+        && i128::from(bound.low) + i128::from(offset) >= i128::from(own.start)
+        && end <= i128::from(own.end)
 }

@@ -1,0 +1,164 @@
+//! The objects within which the accesses of a kernel must stay, for native code of watched kernels.
+//!
+//! Native code reports no events. A kernel whose observers would learn nothing from its events but that an
+//! access leaves an object can run in native code all the same: the code checks each access against its
+//! object instead of its whole allocation or window, and where a check fails, the interpreter executes the
+//! instruction, watched.
+//!
+//! Invariant: an access that an observer would report fails the check of native code.
+
+use crate::mem::Reach;
+use ptx::check::module::FuncId;
+use ptx::ir::Program;
+use ptx::isa::Space;
+use std::sync::Arc;
+
+/// An object: the bytes in which an access must lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Object {
+    /// Bytes of the CTA's shared memory from `start` on: so many, or all.
+    Shared {
+        /// Offset of the first byte.
+        start: u64,
+        /// `None`: to the end of shared memory, whose size the launch determines.
+        bytes: Option<u64>,
+    },
+    /// Bytes of the kernel's local memory, in each lane.
+    Local {
+        /// Offset of the first byte.
+        start: u64,
+        /// Their number.
+        bytes: u64,
+    },
+    /// An allocation that is known when a launch begins: a number in the list of
+    /// [`Observer::allocations`](super::Observer::allocations).
+    Allocation(u32),
+}
+
+/// The objects of the accesses of an instruction; `None`: an access must only stay within its allocation or
+/// window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum InstObjects {
+    /// Of all its accesses.
+    One(Option<Object>),
+    /// Of the two accesses of a copy from global to shared memory.
+    Copy {
+        /// Of the store.
+        shared: Option<Object>,
+        /// Of the load.
+        global: Option<Object>,
+    },
+}
+
+impl Default for InstObjects {
+    fn default() -> Self {
+        InstObjects::One(None)
+    }
+}
+
+impl InstObjects {
+    /// Whether no access has an object.
+    fn is_free(self) -> bool {
+        matches!(self, InstObjects::One(None) | InstObjects::Copy { shared: None, global: None })
+    }
+
+    /// With other objects.
+    pub fn map(self, f: impl Fn(Object) -> Object) -> Self {
+        match self {
+            InstObjects::One(object) => InstObjects::One(object.map(f)),
+            InstObjects::Copy { shared, global } => {
+                InstObjects::Copy { shared: shared.map(&f), global: global.map(&f) }
+            }
+        }
+    }
+}
+
+/// The objects of a kernel's accesses.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AccessObjects {
+    /// By block and instruction; the terminator is the last one of its block. Accesses that native code
+    /// leaves to the interpreter need no objects.
+    pub blocks: Vec<Vec<InstObjects>>,
+    /// The number of allocations.
+    pub allocations: u32,
+}
+
+impl AccessObjects {
+    /// The object of an instruction's access in a state space.
+    pub fn of(&self, block: u32, index: u32, space: Space) -> Option<Object> {
+        match *self.blocks.get(block as usize)?.get(index as usize)? {
+            InstObjects::One(object) => object,
+            InstObjects::Copy { shared, .. } if space == Space::Shared => shared,
+            InstObjects::Copy { global, .. } => global,
+        }
+    }
+
+    /// Adds the objects of another observer, whose allocations are numbered after these. Returns whether both
+    /// can be checked at once: no access has two objects.
+    fn add(&mut self, other: &Self) -> bool {
+        let count = self.blocks.len().max(other.blocks.len());
+        self.blocks.resize(count, Vec::new());
+        for (own, added) in self.blocks.iter_mut().zip(&other.blocks) {
+            own.resize(own.len().max(added.len()), InstObjects::default());
+            for (own, added) in own.iter_mut().zip(added).filter(|(_, added)| !added.is_free()) {
+                if !own.is_free() {
+                    return false;
+                }
+                *own = added.map(|object| match object {
+                    Object::Allocation(number) => Object::Allocation(self.allocations + number),
+                    Object::Shared { .. } | Object::Local { .. } => object,
+                });
+            }
+        }
+        self.allocations += other.allocations;
+        true
+    }
+}
+
+/// A kernel, as observers see it before it is compiled.
+pub struct KernelFacts<'a> {
+    /// The program.
+    pub program: &'a Arc<Program>,
+    /// The kernel.
+    pub kernel: FuncId,
+    /// By `VarId`: addresses of `.global` and `.const` variables, offsets of `.shared` variables.
+    pub variables: &'a [u64],
+}
+
+/// What native code of a kernel must do for observers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NativeNeeds {
+    /// Nothing: launches are not watched.
+    Nothing,
+    /// It must check that accesses stay within these objects.
+    Objects(Arc<AccessObjects>),
+    /// There cannot be native code: the observers need the events, for this reason.
+    Events(String),
+}
+
+impl super::Watch {
+    /// What native code of a kernel must do for the observers.
+    pub(crate) fn native_needs(&self, kernel: &KernelFacts<'_>) -> NativeNeeds {
+        let mut all = AccessObjects::default();
+        for observer in self.observers().iter_mut() {
+            match observer.objects(kernel) {
+                Ok(objects) if all.add(&objects) => {}
+                Ok(_) => {
+                    return NativeNeeds::Events("several tools restrict the same access".to_owned());
+                }
+                Err(why) => return NativeNeeds::Events(why),
+            }
+        }
+        NativeNeeds::Objects(Arc::new(all))
+    }
+
+    /// The allocations of all observers for a launch that has begun, in the order of
+    /// [`AccessObjects`]; `None`: the launch cannot use native code.
+    pub(crate) fn allocations(&self, launch: &super::LaunchFacts) -> Option<Vec<Option<Reach>>> {
+        let mut all = Vec::new();
+        for observer in self.observers().iter_mut() {
+            all.extend(observer.allocations(launch)?);
+        }
+        Some(all)
+    }
+}
