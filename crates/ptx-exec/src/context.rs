@@ -38,6 +38,8 @@ pub(crate) struct LaunchContext<'a> {
     pub(crate) watch: Option<(&'a Watch, &'a Program)>,
     /// By function, the instructions that observers ask for.
     pub(crate) interests: &'a [OnceLock<Interests>],
+    /// Where observers are told that lanes exited in native code: block and instruction.
+    pub(crate) exit: Option<(u32, u32)>,
     /// Whether to continue after misused barriers and warp-synchronous instructions, because an observer
     /// reports them.
     pub(crate) mends: bool,

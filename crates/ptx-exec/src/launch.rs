@@ -570,15 +570,15 @@ impl Kernel {
         let _alone = watch.map(|watch| watch.alone());
         let watch = watch.map(|watch| (Arc::clone(watch), Arc::new(self.facts(config, &shape))));
         let told = watch.clone();
-        let (mut native, mut supply, mut allocations) = (native, supply, Vec::new());
+        let (mut native, mut supply, mut allocations, mut exit) = (native, supply, Vec::new(), None);
         if let Some((watch, facts)) = &told {
             watch.each(|observer| observer.launch_begins(facts));
-            native = native.filter(|native| native.checks_objects());
-            supply = supply.filter(|supply| supply.checks_objects());
+            native = native.filter(|native| native.is_checked());
+            supply = supply.filter(|supply| supply.is_checked());
             if native.is_some() || supply.is_some() {
-                match watch.allocations(facts) {
-                    Some(list) => allocations = list,
-                    None => (native, supply) = (None, None),
+                match (watch.allocations(facts), self.native_needs()) {
+                    (Some(list), NativeNeeds::Checks(checks)) => (allocations, exit) = (list, checks.exit),
+                    _ => (native, supply) = (None, None),
                 }
             }
         }
@@ -610,6 +610,7 @@ impl Kernel {
             cta_cache: Arc::clone(&self.cta_cache),
             interests: Arc::clone(&self.module.interests),
             allocations,
+            exit,
         };
         let began = Instant::now();
         let done: Outcome = run_grid(run);

@@ -60,9 +60,9 @@ pub trait Native: Send + Sync {
     fn coarse(&self) -> Option<&CoarseCode>;
     /// As [`Native::run_cta`], in coarse warps: slots and saved registers are per coarse warp.
     fn run_coarse(&self, call: &mut CtaCall<'_>) -> CtaStop;
-    /// Whether it checks the objects of accesses, as watched launches need
-    /// ([`NativeNeeds`](crate::watch::NativeNeeds)).
-    fn checks_objects(&self) -> bool;
+    /// Whether it makes the checks that watched launches need
+    /// ([`NativeChecks`](crate::watch::NativeChecks)).
+    fn is_checked(&self) -> bool;
     /// Whether one call can run several CTAs: no instruction of the kernel depends on state of the CTA that
     /// only the scheduler has.
     fn can_batch_ctas(&self) -> bool;
@@ -77,8 +77,8 @@ pub trait Supply: Send + Sync {
     /// As [`Supply::native`], for a CTA whose warps run alone. It may wait until there is code for single
     /// warps.
     fn for_single_warps(&self) -> Option<&dyn Native>;
-    /// Whether the code checks the objects of accesses; see [`Native::checks_objects`].
-    fn checks_objects(&self) -> bool;
+    /// Whether the code makes the checks of watched launches; see [`Native::is_checked`].
+    fn is_checked(&self) -> bool;
     /// Reports how many instructions, counted per lane, were executed without native code.
     fn spend(&self, lane_steps: u64);
 }

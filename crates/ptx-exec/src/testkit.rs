@@ -292,6 +292,8 @@ impl Machine {
             watch: None,
             interests: Arc::new([]),
             allocations: Vec::new(),
+            exit: None,
+            exit: None,
             code: Arc::clone(code),
             source: Arc::clone(&self.source),
             address_size: AddressSize::Bits64,

@@ -7,7 +7,7 @@
 //! instruction with its operation, `.sem`, `.scope` and operands; some events also pass registers.
 //!
 //! Native code reports no events. It runs a watched kernel only if every observer agrees
-//! ([`Observer::objects`], [`Observer::allocations`]), and leaves to the interpreter what an observer may
+//! ([`Observer::native_checks`], [`Observer::allocations`]), and leaves to the interpreter what an observer may
 //! report. Observers learn that a warp continues in the interpreter by [`Observer::resumes`].
 //!
 //! Watched launches of one memory run one after another, also those of different streams, because observers
@@ -24,7 +24,7 @@
 mod events;
 mod interest;
 mod memory_map;
-mod objects;
+mod native_checks;
 mod place;
 mod site;
 
@@ -34,7 +34,7 @@ pub use events::{
 };
 pub use interest::{Interest, Interests};
 pub use memory_map::MemoryMap;
-pub use objects::{AccessObjects, InstObjects, KernelFacts, NativeNeeds, Object};
+pub use native_checks::{AccessObjects, InstObjects, KernelFacts, NativeChecks, NativeNeeds, Object};
 pub use place::Place;
 pub use site::{Site, WarpFacts};
 
@@ -59,18 +59,18 @@ pub trait Observer: Send {
     /// A CTA has ended, or the launch was stopped.
     fn cta_ends(&mut self, _launch: &Arc<LaunchFacts>, _cta: &CtaFacts) {}
 
-    /// The objects within which the accesses of a kernel must stay so that native code may execute it, and the
-    /// observer gets the events of those instructions alone that the interpreter executes.
+    /// What native code must check of a kernel so that the observer needs the events of those instructions
+    /// alone that the interpreter executes: where a check fails.
     ///
     /// # Errors
     /// Why the observer needs all events of the kernel.
-    fn objects(&mut self, _kernel: &KernelFacts<'_>) -> Result<AccessObjects, String> {
+    fn native_checks(&mut self, _kernel: &KernelFacts<'_>) -> Result<NativeChecks, String> {
         Err("a tool needs the events of every instruction".to_owned())
     }
-    /// The allocations that [`Observer::objects`] has numbered, for a launch that has begun; `None` in the
+    /// The allocations that [`Observer::native_checks`] has numbered, for a launch that has begun; `None` in the
     /// list: any address is allowed. `None`: the launch must run in the interpreter.
     fn allocations(&mut self, _launch: &LaunchFacts) -> Option<Vec<Option<Reach>>> {
-        None
+        Some(Vec::new())
     }
     /// Lanes continue in the interpreter, at the place of the site, after native code has executed
     /// instructions of theirs.

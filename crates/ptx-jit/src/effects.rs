@@ -47,8 +47,11 @@ pub(crate) fn is_native_atomic(mods: &Mods) -> bool {
 }
 
 /// The properties of instructions as native code executes them.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct NativeEffects;
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct NativeEffects {
+    /// Whether only whole warps may execute barriers and warp-synchronous instructions, for observers.
+    pub(crate) whole: bool,
+}
 
 /// Whether the result of an instruction depends on nothing but its operands, lane by lane, and the
 /// instruction has no other effect. Such an instruction may be removed if its result is not read, be executed
@@ -83,6 +86,10 @@ pub(crate) fn carry(inst: &Inst) -> (bool, bool) {
 impl Effects for NativeEffects {
     fn does_sync(&self, inst: &Inst) -> bool {
         matches!(inst.op, Op::ShflSync | Op::VoteSync | Op::BarWarpSync | Op::MatchAny | Op::MatchAll)
+    }
+
+    fn syncs_whole_warps_only(&self) -> bool {
+        self.whole
     }
 
     fn is_of_whole_warp(&self, inst: &Inst) -> bool {
@@ -169,8 +176,7 @@ pub(crate) fn waits(function: &Function) -> Vec<bool> {
             let compared = inst.srcs.get(1).filter(|_| inst.mods.atom_op() == Some(AtomOp::Cas));
             varies(inst.srcs.first()) || varies(compared)
         };
-        let watches =
-            body.clone().any(|inst| NativeEffects.watches(inst) && !(inst.op == Op::Atom && advances(inst)));
+        let watches = body.clone().any(|inst| watches(inst) && !(inst.op == Op::Atom && advances(inst)));
         let writes = |inst: &Inst| match inst.op {
             Op::St | Op::MbarrierArrive | Op::MbarrierArriveDrop => true,
             Op::Atom | Op::Red => progresses(inst),
@@ -219,7 +225,7 @@ pub(crate) fn watching(function: &Function) -> Vec<bool> {
     let mut watching = vec![false; function.blocks.len()];
     for all in loops(function) {
         let mut body = function.blocks[all.blocks()].iter().flat_map(|b| &b.insts);
-        watching[all.header] |= body.any(|inst| NativeEffects.watches(inst));
+        watching[all.header] |= body.any(watches);
     }
     watching
 }

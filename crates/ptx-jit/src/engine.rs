@@ -366,8 +366,8 @@ impl Native for Compiled {
         }
     }
 
-    fn checks_objects(&self) -> bool {
-        self.made.checks_objects
+    fn is_checked(&self) -> bool {
+        self.made.is_checked
     }
 
     fn can_batch_ctas(&self) -> bool {

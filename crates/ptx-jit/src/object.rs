@@ -37,7 +37,7 @@ pub(crate) struct Made {
     /// Whether code of single warps was left out, which a compilation of its own makes.
     pub(crate) partial: bool,
     /// Whether it checks the objects of accesses, for watched launches.
-    pub(crate) checks_objects: bool,
+    pub(crate) is_checked: bool,
 }
 
 impl Made {
@@ -58,7 +58,7 @@ impl Made {
         let bytes = Vec::with_capacity(self.object.len() + 1024);
         let mut to = Writer { bytes, patterns: HashMap::new() };
         let Made { object, stack, externals, windows, fallbacks, cta, handed, team, .. } = self;
-        let Made { postpones, partial, checks_objects, .. } = self;
+        let Made { postpones, partial, is_checked, .. } = self;
         to.bytes(object);
         to.number(*stack);
         to.count(externals.len());
@@ -81,7 +81,7 @@ impl Made {
         team.leaves.iter().for_each(|leave| to.leave(leave));
         to.number(u32::from(*postpones));
         to.number(u32::from(*partial));
-        to.number(u32::from(*checks_objects));
+        to.number(u32::from(*is_checked));
         to.bytes
     }
 
@@ -103,7 +103,7 @@ impl Made {
             team: CoarseCode { warps: from.number()?, cta: from.cta()?, leaves: from.list(Reader::leave)? },
             postpones: from.flag()?,
             partial: from.flag()?,
-            checks_objects: from.flag()?,
+            is_checked: from.flag()?,
         };
         from.rest.is_empty().then_some(made)
     }
@@ -392,7 +392,7 @@ mod tests {
                 }],
             },
             postpones: true,
-            checks_objects: true,
+            is_checked: true,
             partial: true,
         }
     }

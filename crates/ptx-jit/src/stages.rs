@@ -36,7 +36,7 @@ pub fn after(
     if off == Some(Pass::Build) {
         return Some(String::new());
     }
-    let mut func = run(function, launch, &NativeEffects, Passes::without(off, stop))?;
+    let mut func = run(function, launch, &NativeEffects::default(), Passes::without(off, stop))?;
     if last >= Pass::Accesses {
         plan(&mut func, (program, function), launch, Passes::without(off, last));
     }
@@ -62,7 +62,7 @@ pub fn on_text(
     off: bool,
 ) -> Result<String, String> {
     let mut func = parse(text).map_err(|error| error.to_string())?;
-    if let [first, ..] = verify(&func, function, &NativeEffects, Form::Ssa).as_slice() {
+    if let [first, ..] = verify(&func, function, &NativeEffects::default(), Form::Ssa).as_slice() {
         return Err(first.to_string());
     }
     if off {
@@ -71,12 +71,12 @@ pub fn on_text(
     let mut more = String::new();
     match pass {
         Pass::PhiElim => phi_elim::simplify(&mut func),
-        Pass::Gvn => _ = gvn::unite(&mut func, function, &NativeEffects),
-        Pass::Dce => dce::sweep(&mut func, function, &NativeEffects),
+        Pass::Gvn => _ = gvn::unite(&mut func, function, &NativeEffects::default()),
+        Pass::Dce => dce::sweep(&mut func, function, &NativeEffects::default()),
         Pass::Ranges => more = ranges(&func, function, launch),
         Pass::Shapes => {
             let ranges = range::bounds(&func, function, launch.ntid, &|_| None);
-            shape::classify(&mut func, function, launch, &NativeEffects, ranges);
+            shape::classify(&mut func, function, launch, &NativeEffects::default(), ranges);
         }
         Pass::Constants => more = constants(&func, (program, function), launch),
         Pass::Accesses | Pass::Checks | Pass::Groups => {
@@ -86,7 +86,7 @@ pub fn on_text(
             return Err(format!("`{}` begins with PTX", pass.name()));
         }
     }
-    if let [first, ..] = verify(&func, function, &NativeEffects, Form::Ssa).as_slice() {
+    if let [first, ..] = verify(&func, function, &NativeEffects::default(), Form::Ssa).as_slice() {
         return Err(format!("after the pass: {first}"));
     }
     Ok(print(&func, Some((program, function))) + &more)

@@ -34,8 +34,8 @@ use ptx::isa::{AtomOp, Class as RowClass, Op, Slot, Space, Ty, Word};
 use ptx_exec::lanes::{Lane, LaneMask, Registers, lanes_of};
 use ptx_exec::mem::Class;
 use ptx_exec::watch::{
-    Access, AccessKind, AccessObjects, Allocated, ArgumentMove, BarrierEvent, CtaFacts, HostAccess,
-    HostAccessKind, Interest, KernelFacts, LaunchFacts, MovePlace, Observer, Site, WarpSyncEvent,
+    Access, AccessKind, Allocated, ArgumentMove, BarrierEvent, CtaFacts, HostAccess, HostAccessKind,
+    Interest, KernelFacts, LaunchFacts, MovePlace, NativeChecks, Observer, Site, WarpSyncEvent,
 };
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -403,7 +403,7 @@ fn bits_of(regs: &Registers, reg: Reg, lane: usize) -> u64 {
 }
 
 impl Observer for Initcheck {
-    fn objects(&mut self, _kernel: &KernelFacts<'_>) -> Result<AccessObjects, String> {
+    fn native_checks(&mut self, _kernel: &KernelFacts<'_>) -> Result<NativeChecks, String> {
         Err("initcheck needs the events of every instruction".to_owned())
     }
 

@@ -27,8 +27,8 @@ use ptx_exec::lanes::{LaneMask, Registers};
 use ptx_exec::mem::{Class, Reach};
 use ptx_exec::trap::FaultKind;
 use ptx_exec::watch::{
-    Access, AccessKind, AccessObjects, Allocated, ArgumentMove, CtaFacts, HostMistake, Interest, KernelFacts,
-    LaunchFacts, Observer, Refused, Site,
+    Access, AccessKind, Allocated, ArgumentMove, CtaFacts, HostMistake, Interest, KernelFacts, LaunchFacts,
+    NativeChecks, Observer, Refused, Site,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -193,8 +193,8 @@ impl Observer for Memcheck {
         crate::provenance::interests(function)
     }
 
-    fn objects(&mut self, kernel: &KernelFacts<'_>) -> Result<AccessObjects, String> {
-        self.provenance.objects(kernel)
+    fn native_checks(&mut self, kernel: &KernelFacts<'_>) -> Result<NativeChecks, String> {
+        Ok(NativeChecks { objects: self.provenance.objects(kernel)?, ..NativeChecks::default() })
     }
 
     fn allocations(&mut self, launch: &LaunchFacts) -> Option<Vec<Option<Reach>>> {

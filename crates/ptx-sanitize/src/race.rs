@@ -47,7 +47,7 @@ use ptx::ir::{Dst, Function, Inst, Reg, RegClass, Src};
 use ptx::isa::{AtomOp, Op as Mnemonic, Scope, Sem, Space, Ty, Word};
 use ptx_exec::lanes::{Lane, LaneMask, Registers, lanes_of};
 use ptx_exec::watch::{
-    Access, AccessKind, AccessObjects, BarrierEvent, CtaFacts, Interest, KernelFacts, LaunchFacts, Observer,
+    Access, AccessKind, BarrierEvent, CtaFacts, Interest, KernelFacts, LaunchFacts, NativeChecks, Observer,
     Place, Site, WarpSyncEvent,
 };
 use std::collections::HashMap;
@@ -131,7 +131,7 @@ impl Racecheck {
 }
 
 impl Observer for Racecheck {
-    fn objects(&mut self, _kernel: &KernelFacts<'_>) -> Result<AccessObjects, String> {
+    fn native_checks(&mut self, _kernel: &KernelFacts<'_>) -> Result<NativeChecks, String> {
         Err("racecheck needs the events of every instruction".to_owned())
     }
 

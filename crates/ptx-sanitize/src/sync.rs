@@ -22,12 +22,12 @@
 
 use crate::finding::{Finding, Kind};
 use crate::recorder::Recorder;
-use ptx::ir::{Function, Inst, Src};
+use ptx::ir::{Function, Inst, Src, Terminator};
 use ptx::isa::{Op, ShflMode};
 use ptx_exec::bound::BarrierKind;
 use ptx_exec::lanes::{Lane, LaneMask, Registers, lanes_of};
 use ptx_exec::watch::{
-    AccessObjects, BarrierEvent, CtaFacts, Interest, KernelFacts, LaunchFacts, Observer, Place, Site,
+    BarrierEvent, CtaFacts, Interest, KernelFacts, LaunchFacts, NativeChecks, Observer, Place, Site,
     WarpSyncEvent,
 };
 use std::collections::BTreeMap;
@@ -106,6 +106,48 @@ fn is_reduction(kind: BarrierKind) -> bool {
     matches!(kind, BarrierKind::Popc | BarrierKind::And | BarrierKind::Or)
 }
 
+/// What native code must check of a kernel: that whole warps execute barriers and warp-synchronous
+/// instructions while no thread has exited. Then none of them is misused.
+///
+/// # Errors
+/// What of the kernel needs its events.
+fn native_checks(kernel: &KernelFacts<'_>) -> Result<NativeChecks, String> {
+    let Some(function) = kernel.program.functions.get(kernel.kernel.0 as usize) else {
+        return Err("synccheck does not know the kernel".to_owned());
+    };
+    let line = |inst: &Inst| kernel.program.source.line(inst.span);
+    let (mut syncs, mut exit) = (false, None);
+    for (at, block) in (0..).zip(&function.blocks) {
+        if let Some(inst) = block.insts.iter().find(|inst| inst.op == Op::Shfl) {
+            return Err(format!("synccheck follows the `shfl` without `.sync` in line {}", line(inst)));
+        }
+        match &block.term {
+            Terminator::Call(_) => return Err("synccheck follows its calls".to_owned()),
+            Terminator::Branch { inst, .. } if is_barrier(inst.op) => {
+                return Err(format!("synccheck follows the guard of the barrier in line {}", line(inst)));
+            }
+            Terminator::Barrier { inst, .. }
+                if !matches!(inst.srcs.get(1), None | Some(Src::Absent)) || inst.op == Op::BarArrive =>
+            {
+                return Err(format!("synccheck counts the threads at the barrier in line {}", line(inst)));
+            }
+            Terminator::Barrier { .. } | Terminator::WarpSync { .. } => syncs = true,
+            Terminator::Ret(_) | Terminator::Exit(_) => {
+                let place = (at, block.insts.len() as u32);
+                match exit {
+                    // Whether lanes had more to do than exit decides what kind of mistake a barrier is.
+                    Some((_, index)) if (index == 0) != (place.1 == 0) => {
+                        return Err("synccheck distinguishes its exits".to_owned());
+                    }
+                    _ => exit = exit.or(Some(place)),
+                }
+            }
+            Terminator::Goto(..) | Terminator::Branch { .. } | Terminator::Switch { .. } => {}
+        }
+    }
+    Ok(NativeChecks { whole: syncs, exit, ..NativeChecks::default() })
+}
+
 /// A mask in words.
 fn mask(lanes: LaneMask) -> String {
     format!("{lanes:#010x}")
@@ -148,8 +190,8 @@ impl Teller<'_> {
 }
 
 impl Observer for Synccheck {
-    fn objects(&mut self, _kernel: &KernelFacts<'_>) -> Result<AccessObjects, String> {
-        Err("synccheck needs the events of every instruction".to_owned())
+    fn native_checks(&mut self, kernel: &KernelFacts<'_>) -> Result<NativeChecks, String> {
+        native_checks(kernel)
     }
 
     fn mends(&self) -> bool {

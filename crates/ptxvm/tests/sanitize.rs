@@ -152,7 +152,7 @@ fn relative(list: &[Finding]) -> String {
     parts.fold(first, |all, part| {
         let end = part.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(part.len());
         let (digits, rest) = part.split_at(end);
-        all + "0x" + &digits[digits.len().saturating_sub(6)..] + rest
+        all + "0x" + &digits[digits.len().saturating_sub(5)..] + rest
     })
 }
 
@@ -310,4 +310,95 @@ fn a_neighbouring_buffer_is_out_of_bounds_in_native_code() {
     assert!(
         found[0].contains("out-of-bounds: read of 4 bytes outside") && found[0].contains("count:       384")
     );
+}
+
+/// The findings of a kernel under tools, with a parameter that is the address of 4096 zero bytes; and whether
+/// native code has executed instructions.
+fn under(
+    tools: &[Tool],
+    (name, text): (&str, &str),
+    (grid, block): (u32, u32),
+    (engine, seed): (Engine, u64),
+) -> Result<(String, bool), String> {
+    let vm = Vm::with(Options::tools(tools.iter().copied())).map_err(|error| error.to_string())?;
+    let module = vm.load(name, text).map_err(|error| error.to_string())?;
+    let kernel = module.kernel("k").map_err(|error| error.to_string())?;
+    let out = vm.zeros::<u8>(4096).map_err(|error| error.to_string())?;
+    let launch = Launch::new([grid, 1, 1], [block, 1, 1]).engine(engine).seed(seed);
+    let launch = launch.args(&kernel, &[Arg::buffer(&out)]).map_err(|error| error.to_string())?;
+    let report = vm.launch(&kernel, &launch).map_err(|error| error.to_string())?;
+    Ok((relative(&vm.findings()), report.ran.native))
+}
+
+/// The planted errors of synccheck and their twins have the same findings in native code.
+#[test]
+fn synccheck_finds_the_same_in_native_code() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/sanitize/sync");
+    let mut files: Vec<_> = std::fs::read_dir(folder)
+        .expect("the folder")
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|ending| ending == "ptx"))
+        .collect();
+    files.sort();
+    let (mut wrong, mut native, mut interpreted) = (Vec::new(), 0, 0);
+    for file in files {
+        let name = file.file_name().expect("a name").to_string_lossy().into_owned();
+        let planted = std::fs::read_to_string(&file).expect("a file");
+        let launch = planted.lines().find_map(|line| line.strip_prefix("// launch: ")).expect("a launch");
+        let (grid, block) = launch.split_once(' ').expect("CTAs and threads");
+        let shape = (number(grid), number(block));
+        let mended = |line: &str| match line.strip_prefix("//+") {
+            Some(added) => added.to_owned(),
+            None if line.ends_with("//-") => String::new(),
+            None => line.to_owned(),
+        };
+        let twin: String = planted.lines().map(|line| mended(line) + "\n").collect();
+        for text in [&planted, &twin] {
+            for seed in [0, 1] {
+                let run = |engine| under(&[Tool::Synccheck], (&name, text), shape, (engine, seed));
+                let (expected, _) = run(Engine::Interp).expect("it runs");
+                match run(Engine::Jit) {
+                    Ok((found, ran)) => {
+                        native += usize::from(ran);
+                        if found != expected {
+                            wrong.push(format!("{name}, seed {seed}: found {found}\nexpected {expected}"));
+                        }
+                    }
+                    Err(error) if error.contains("synccheck") => interpreted += 1,
+                    Err(error) => wrong.push(format!("{name}: {error}")),
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(native >= 60 && interpreted >= 1, "{native} in native code, {interpreted} not");
+}
+
+/// A CTA without mistakes stays in native code under both tools: barriers, shuffles, a divergent branch.
+#[test]
+fn clean_barriers_stay_in_native_code() {
+    let text = format!(
+        "{HEADER}.visible .entry k(.param .u64 out)\n{{\n.reg .pred %p<4>; .reg .b32 %r<16>; .reg .b64 %d<4>;\n\
+         .shared .b32 s[256];\nld.param.u64 %d1, [out];\nmov.u32 %r1, %tid.x;\nshl.b32 %r2, %r1, 2;\nmov.u32 %r3, s;\n\
+         add.u32 %r3, %r3, %r2;\nst.shared.u32 [%r3], %r1;\nbar.sync 0;\nxor.b32 %r4, %r2, 128;\nmov.u32 %r5, s;\n\
+         add.u32 %r5, %r5, %r4;\nld.shared.u32 %r6, [%r5];\nsetp.lt.u32 %p1, %r1, 77;\n@%p1 bra over;\n\
+         mul.lo.u32 %r6, %r6, 3;\nover:\nshfl.sync.bfly.b32 %r7, %r6, 16, 31, -1;\nbar.sync 0;\n\
+         mul.wide.u32 %d2, %r1, 4;\nadd.u64 %d2, %d1, %d2;\nst.global.u32 [%d2], %r7;\nret;\n}}\n"
+    );
+    let vm = Vm::with(Options::tools([Tool::Memcheck, Tool::Synccheck])).expect("a device");
+    let kernel = vm.load("k.ptx", &text).expect("right").kernel("k").expect("there");
+    let out = vm.zeros::<u32>(256).expect("memory");
+    let launch = Launch::new([40, 1, 1], [256, 1, 1]).engine(Engine::Jit);
+    let launch = launch.args(&kernel, &[Arg::buffer(&out)]).expect("they fit");
+    let report = vm.launch(&kernel, &launch).expect("it runs");
+    assert!(vm.findings().is_empty(), "{:?}", vm.findings());
+    assert_eq!(report.ran.native_instructions, report.warp_instructions);
+    assert_eq!(report.ran.fallback_instructions, 0);
+    let plain = Vm::new().expect("a device");
+    let kernel = plain.load("k.ptx", &text).expect("right").kernel("k").expect("there");
+    let expected = plain.zeros::<u32>(256).expect("memory");
+    let launch = Launch::new([40, 1, 1], [256, 1, 1]).engine(Engine::Interp);
+    let launch = launch.args(&kernel, &[Arg::buffer(&expected)]).expect("they fit");
+    plain.launch(&kernel, &launch).expect("it runs");
+    assert_eq!(out.read().expect("readable"), expected.read().expect("readable"));
 }

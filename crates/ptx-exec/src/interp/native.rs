@@ -146,6 +146,9 @@ impl Run<'_> {
         }
         let whole = self.cache.pending.is_empty() && mask == live & !gone;
         if gone != 0 {
+            if let Some((block, index)) = self.context.exit {
+                self.frame.set_place(current.act, block, index);
+            }
             self.exit(current.act, gone);
         }
         let frame = &mut *self.frame;

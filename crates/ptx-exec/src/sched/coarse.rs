@@ -12,6 +12,7 @@
 use super::cta::{Cta, CtaStop, Limits, Round};
 use super::native_cta::{FIRST_FUEL, FUEL, LongRun, Start, reduced};
 use super::native_frames::BatchOf;
+use super::watched_cta;
 use crate::bound::{Function, Term};
 use crate::context::LaunchContext;
 use crate::interp::{self, Budget, Left};
@@ -156,7 +157,7 @@ impl Cta {
             warp.groups.clear();
             let missing = warp.state.live & !live;
             if live == 0 {
-                warp.exit(act, missing);
+                watched_cta::exited(warp, act, missing, context);
                 self.exited(id);
                 continue;
             }
@@ -180,7 +181,7 @@ impl Cta {
                 let mut lanes = None;
                 if running == 0 {
                     if missing != 0 {
-                        warp.exit(act, missing);
+                        watched_cta::exited(warp, act, missing, context);
                     }
                     pending.iter().for_each(|[block, lanes]| warp.push_ready(act, *block, *lanes));
                 } else {
@@ -190,7 +191,7 @@ impl Cta {
                 continue;
             }
             if missing != 0 {
-                warp.exit(act, missing);
+                watched_cta::exited(warp, act, missing, context);
             }
             let SlotState::Waits(which) = state else { continue };
             let Some(behind) = coarse.cta.barriers.get(which) else { continue };
@@ -205,7 +206,7 @@ impl Cta {
                     reduced(round).put(barrier, regs, live);
                     warp.push_ready(act, barrier.next.0, live);
                 }
-                Some(Term::Barrier(barrier)) => self.arrived(id, act, behind.block, live, barrier),
+                Some(Term::Barrier(barrier)) => self.arrived(id, (act, behind.block), live, barrier, context),
                 _ => {}
             }
         }

@@ -108,6 +108,8 @@ pub(crate) struct GridRun {
     pub(crate) interests: Arc<[OnceLock<Interests>]>,
     /// The allocations that native code keeps accesses in, for observers.
     pub(crate) allocations: Vec<Option<Reach>>,
+    /// Where observers are told that lanes exited in native code: block and instruction.
+    pub(crate) exit: Option<(u32, u32)>,
 }
 
 impl GridRun {
@@ -129,6 +131,7 @@ impl GridRun {
             watched: self.watch.is_some(),
             watch: self.watch.as_ref().map(|(watch, launch)| (&**watch, &*launch.program)),
             interests: &self.interests,
+            exit: self.exit,
             mends: self.watch.as_ref().is_some_and(|(watch, _)| watch.mends()),
         }
     }

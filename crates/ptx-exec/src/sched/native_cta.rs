@@ -6,6 +6,7 @@
 
 use super::cta::{Cta, CtaStop, Limits, Round};
 use super::native_frames::BatchOf;
+use super::watched_cta;
 use crate::bound::{Barrier, Function, Term, Value32};
 use crate::context::LaunchContext;
 use crate::frame::{BarrierWait, Wait};
@@ -230,12 +231,12 @@ impl Cta {
             let missing = warp.state.live & !slot.live;
             if state == SlotState::Exited {
                 let live = warp.state.live;
-                warp.exit(act, live);
+                watched_cta::exited(warp, act, live, context);
                 self.exited(id);
                 continue;
             }
             if missing != 0 {
-                warp.exit(act, missing);
+                watched_cta::exited(warp, act, missing, context);
             }
             let regs = &mut warp.acts[act as usize].regs;
             if runs {
@@ -254,7 +255,7 @@ impl Cta {
                             warp.push_ready(act, barrier.next.0, slot.live);
                         }
                         Some(Term::Barrier(barrier)) => {
-                            self.arrived(id, act, behind.block, slot.live, barrier)
+                            self.arrived(id, (act, behind.block), slot.live, barrier, context)
                         }
                         _ => {}
                     }
@@ -273,7 +274,14 @@ impl Cta {
     }
 
     /// Records that all lanes of a warp wait at the barrier at the end of that block.
-    pub(super) fn arrived(&mut self, id: usize, act: u32, block: u32, live: LaneMask, barrier: &Barrier) {
+    pub(super) fn arrived(
+        &mut self,
+        id: usize,
+        (act, block): (u32, u32),
+        live: LaneMask,
+        barrier: &Barrier,
+        context: &LaunchContext<'_>,
+    ) {
         let constant = |value: Value32| match value {
             Value32::Imm(value) => Some(value),
             Value32::Reg(_) => None,
@@ -286,6 +294,10 @@ impl Cta {
             truths: barrier.pred.map_or(0, |pred| truths(pred, regs) & live),
             arrived: true,
         };
+        if context.watched {
+            let index = context.block(self.kernel, block).map_or(0, |block| block.steps.len() as u32);
+            watched_cta::arrived(&mut self.warps[id], (act, block, index), (&wait, barrier.aligned), live);
+        }
         self.warps[id].park(act, block, live, Wait::Barrier(wait));
         self.waits_at(id, &wait, Arrival { waiting: live }, live);
     }

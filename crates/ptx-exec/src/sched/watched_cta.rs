@@ -1,10 +1,13 @@
-//! Reports of the start and the end of CTAs to observers.
+//! Reports to observers about CTAs: their start and end, and what happened in native code when the
+//! interpreter continues behind it.
 //!
 //! A CTA is reported before its first event: when its warps get frames, or when native code first has the
 //! interpreter execute an instruction. A CTA without events is not reported.
 
-use crate::frame::WarpFrame;
-use crate::watch::{CtaFacts, LaunchFacts, Watch};
+use crate::context::LaunchContext;
+use crate::frame::{BarrierWait, WarpFrame};
+use crate::lanes::LaneMask;
+use crate::watch::{BarrierEvent, CtaFacts, LaunchFacts, Watch};
 use std::sync::Arc;
 
 /// The address and the bytes of a CTA's shared memory.
@@ -32,6 +35,38 @@ pub(crate) fn begin(warps: &mut [WarpFrame], index: u64, ctaid: [u32; 3], shared
 pub(crate) fn end(warps: &mut [WarpFrame], index: u64, ctaid: [u32; 3], shared: SharedWindow) {
     if let Some((watch, launch, facts)) = facts(warps, index, ctaid, shared) {
         watch.each(|observer| observer.cta_ends(&launch, &facts));
+    }
+}
+
+/// Lanes of a warp have exited in native code: removes them, and tells observers.
+pub(crate) fn exited(warp: &mut WarpFrame, act: u32, lanes: LaneMask, context: &LaunchContext<'_>) {
+    if let Some((block, index)) = context.exit.filter(|_| lanes != 0) {
+        warp.set_place(act, block, index);
+        if let Some(site) = warp.view.site() {
+            site.tell(|observer, site| observer.exits(site, lanes));
+        }
+    }
+    warp.exit(act, lanes);
+}
+
+/// All lanes of a warp have arrived at the barrier at the end of a block in native code: tells observers what
+/// the interpreter would have told.
+pub(crate) fn arrived(
+    warp: &mut WarpFrame,
+    (act, block, index): (u32, u32, u32),
+    (wait, aligned): (&BarrierWait, bool),
+    lanes: LaneMask,
+) {
+    warp.set_place(act, block, index);
+    if let Some(site) = warp.view.site() {
+        let BarrierWait { id, count, kind, .. } = *wait;
+        let events = [
+            BarrierEvent::Reached { lanes, id, count, kind, aligned },
+            BarrierEvent::Arrived { id, count, kind, lanes, waiting: lanes },
+        ];
+        for event in &events {
+            site.tell(|observer, site| observer.barrier(site, event));
+        }
     }
 }
 

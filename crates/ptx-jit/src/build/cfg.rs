@@ -442,19 +442,23 @@ impl<M: Effects> Builder<'_, M> {
         }
         let parked = self.groups(&may);
         self.content(node, block, full, &parked, None);
+        // The interpreter executes what observers may report.
+        let leaves = !full && self.machine.syncs_whole_warps_only();
         let stops = crate::wir::stops(&content.term)
+            || leaves && matches!(content.term, Terminator::WarpSync { .. })
             || matches!(&content.term, Terminator::WarpSync { inst, .. }
                 if !(self.machine.does_sync(inst) || full && self.machine.is_of_whole_warp(inst)))
             || matches!(&content.term, Terminator::Switch { .. } if self.facts.divergent[block as usize]);
         if stops {
             let live = self.live.before(function, block as usize, content.insts.len());
             if self.shape.is_alone()
+                && !leaves
                 && let Some(barrier) = self.barrier(block)
             {
                 return self.pass(node, full, barrier, &live, &may);
             }
             let mut exit = self.exit(ExitReason::Terminator { block }, &live, &may);
-            exit.resume = self.behind(block, full);
+            exit.resume = if leaves { None } else { self.behind(block, full) };
             self.end(node, Term::Exit(Box::new(exit)));
             return;
         }

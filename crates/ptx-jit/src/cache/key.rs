@@ -50,7 +50,7 @@ impl Key {
         }
         match kernel.native_needs() {
             NativeNeeds::Nothing => part(b"unwatched"),
-            NativeNeeds::Objects(objects) => part(format!("{objects:?}").as_bytes()),
+            NativeNeeds::Checks(checks) => part(format!("{checks:?}").as_bytes()),
             NativeNeeds::Events(_) => part(b"interpreted"),
         }
         let teams: u32 = match teams {

@@ -170,7 +170,8 @@ impl Codegen<'_> {
         let exited = word(self, offset_of!(Frame, round.exited));
         let gone = self.b.icmp(IntPred::Ne, exited, self.c32(0));
         let gone = self.b.sext(gone, self.int(32));
-        let missing = self.b.and(at, self.b.and(gone, self.c32(0xffff_0000)));
+        let which = if self.job.whole { u32::MAX } else { 0xffff_0000 };
+        let missing = self.b.and(at, self.b.and(gone, self.c32(which)));
         let odd = self.b.or(several, missing);
         let odd = self.b.icmp(IntPred::Ne, odd, self.c32(0));
         self.b.cond_br(odd, apart, all, Likely::No);

@@ -127,6 +127,8 @@ pub(crate) struct Input<'a> {
     pub(crate) layout: &'a Layout,
     /// The objects that accesses must stay in, if observers need that.
     pub(crate) objects: Option<&'a AccessObjects>,
+    /// Whether a CTA of which a thread has exited must leave native code at a barrier, for observers.
+    pub(crate) whole: bool,
     /// The program of the function.
     pub(crate) program: &'a ptx::ir::Program,
     /// The function as WIR.

@@ -59,7 +59,7 @@ pub(crate) fn make(
     part: Part,
 ) -> Result<Made, Error> {
     let _working = Working::begin()?;
-    let Translated { module, emitted, team, partial, checks_objects, .. } =
+    let Translated { module, emitted, team, partial, is_checked, .. } =
         translate(session, kernel, ntid, teams, part)?;
     let Emitted { windows, fallbacks, externals, cta, handed, postpones, .. } = emitted;
     let Object { bytes: object, stack } = session.object(&module)?;
@@ -78,7 +78,7 @@ pub(crate) fn make(
         team,
         postpones,
         partial,
-        checks_objects,
+        is_checked,
     })
 }
 
@@ -122,7 +122,7 @@ struct Translated {
     team: CoarseCode,
     /// Whether code of single warps was left out that [`Part::Rest`] makes.
     partial: bool,
-    checks_objects: bool,
+    is_checked: bool,
     /// The WIR functions: that of a coarse warp, if there is one, then that of a single warp, if there is
     /// one.
     funcs: Vec<(LaunchShape, Func)>,
@@ -138,13 +138,15 @@ fn translate(
     part: Part,
 ) -> Result<Translated, Error> {
     let function = kernel.function();
-    let objects = match kernel.native_needs() {
+    let checks = match kernel.native_needs() {
         NativeNeeds::Nothing => None,
-        NativeNeeds::Objects(objects) => Some(&**objects),
+        NativeNeeds::Checks(checks) => Some(&**checks),
         NativeNeeds::Events(why) => return Err(Error::new(why.clone())),
     };
+    let objects = checks.map(|checks| &checks.objects);
+    let effects = effects::NativeEffects { whole: checks.is_some_and(|checks| checks.whole) };
     let shape = LaunchShape { ntid, chunk: session.target().level().lanes(), team: 1 };
-    let Some(mut func) = pipeline::wir(function, shape, &effects::NativeEffects) else {
+    let Some(mut func) = pipeline::wir(function, shape, &effects) else {
         return Err(Error::new(format!("`{}` is too large to be compiled", function.name)));
     };
     let layout = kernel.module().layout(kernel.id());
@@ -161,6 +163,7 @@ fn translate(
         function,
         layout: &layout,
         objects,
+        whole: effects.whole,
         program,
         func: &func,
         shape,
@@ -184,7 +187,7 @@ fn translate(
     }
     while size > 1 && together.is_none() {
         let shape = LaunchShape { team: size, ..shape };
-        let func = pipeline::wir(function, shape, &effects::NativeEffects);
+        let func = pipeline::wir(function, shape, &effects);
         let Some(mut func) = func.filter(|func| coarsen::meets(func, function)) else {
             remarks.missed("coarsen", None, format!("{size} warps: not all of them wait at every barrier"));
             break;
@@ -258,6 +261,6 @@ fn translate(
     if is_ending() {
         return Err(Error::new("the process is ending"));
     }
-    let checks_objects = objects.is_some();
-    Ok(Translated { module, emitted, team, partial, checks_objects, funcs, remarks })
+    let is_checked = checks.is_some();
+    Ok(Translated { module, emitted, team, partial, is_checked, funcs, remarks })
 }

@@ -411,6 +411,9 @@ impl LaunchShape {
 pub trait Effects {
     /// Whether a warp-synchronous terminator has native code.
     fn does_sync(&self, inst: &Inst) -> bool;
+    /// Whether only whole warps may execute barriers and warp-synchronous terminators: elsewhere native code
+    /// stops before them.
+    fn syncs_whole_warps_only(&self) -> bool;
     /// Whether a warp-synchronous terminator needs all 32 lanes: a matrix instruction. Native code executes
     /// it in the full copy of its block only.
     fn is_of_whole_warp(&self, inst: &Inst) -> bool;

@@ -15,8 +15,12 @@ fn team_plan(body: &str, ntid: [u32; 3], team: u32) -> Func {
     let checked = ptx::check::check("test.ptx", &text, &ptx::check::CheckOptions::default());
     let Some(module) = checked.module else { panic!("{:?}", checked.diagnostics) };
     let program = ptx::ir::lower(module);
-    crate::pipeline::wir(&program.functions[0], LaunchShape { ntid, chunk: 16, team }, &NativeEffects)
-        .expect("small")
+    crate::pipeline::wir(
+        &program.functions[0],
+        LaunchShape { ntid, chunk: 16, team },
+        &NativeEffects::default(),
+    )
+    .expect("small")
 }
 
 fn exits(func: &Func) -> Vec<ExitReason> {

@@ -424,8 +424,8 @@ impl Supply for Waiting {
         self.native()
     }
 
-    fn checks_objects(&self) -> bool {
-        matches!(self.kernel.native_needs(), NativeNeeds::Objects(_))
+    fn is_checked(&self) -> bool {
+        matches!(self.kernel.native_needs(), NativeNeeds::Checks(_))
     }
 
     fn spend(&self, lane_steps: u64) {
@@ -582,7 +582,7 @@ impl Jit {
         let cost = TO_BEGIN + FOR_EACH * u32::try_from(instructions).unwrap_or(u32::MAX);
         let threads = match kernel.native_needs() {
             NativeNeeds::Nothing => launch.threads.map_or(self.shared.cores, u64::from).max(1),
-            NativeNeeds::Objects(_) | NativeNeeds::Events(_) => 1,
+            NativeNeeds::Checks(_) | NativeNeeds::Events(_) => 1,
         };
         let alone = threads == 1;
         if slot.made.get().is_none() {

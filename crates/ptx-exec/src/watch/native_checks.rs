@@ -1,11 +1,11 @@
-//! The objects within which the accesses of a kernel must stay, for native code of watched kernels.
+//! What native code of a watched kernel checks in place of reporting events.
 //!
-//! Native code reports no events. A kernel whose observers would learn nothing from its events but that an
-//! access leaves an object can run in native code all the same: the code checks each access against its
-//! object instead of its whole allocation or window, and where a check fails, the interpreter executes the
-//! instruction, watched.
+//! Native code reports no events. A kernel can run in native code all the same if its observers would learn
+//! nothing from its events but what the code can check: that an access stays within the object of its
+//! address, instead of its whole allocation or window, and that whole warps execute barriers and
+//! warp-synchronous instructions. Where a check fails, the interpreter executes the instruction, watched.
 //!
-//! Invariant: an access that an observer would report fails the check of native code.
+//! Invariant: what an observer would report fails a check of native code.
 
 use crate::mem::Reach;
 use ptx::check::module::FuncId;
@@ -125,13 +125,35 @@ pub struct KernelFacts<'a> {
     pub variables: &'a [u64],
 }
 
+/// What native code of a kernel must check, so that its observers miss nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NativeChecks {
+    /// The objects of its accesses.
+    pub objects: AccessObjects,
+    /// Whether only whole warps may execute barriers and warp-synchronous instructions, while no thread of
+    /// the CTA has exited.
+    pub whole: bool,
+    /// The block and the instruction at which observers are told that lanes exited which native code has
+    /// executed to their end; `None`: they are not told.
+    pub exit: Option<(u32, u32)>,
+}
+
+impl NativeChecks {
+    /// Adds the checks of another observer. Returns whether both can be made at once.
+    fn add(&mut self, other: &Self) -> bool {
+        self.whole |= other.whole;
+        self.exit = self.exit.or(other.exit);
+        self.objects.add(&other.objects)
+    }
+}
+
 /// What native code of a kernel must do for observers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NativeNeeds {
     /// Nothing: launches are not watched.
     Nothing,
-    /// It must check that accesses stay within these objects.
-    Objects(Arc<AccessObjects>),
+    /// It must make these checks.
+    Checks(Arc<NativeChecks>),
     /// There cannot be native code: the observers need the events, for this reason.
     Events(String),
 }
@@ -139,17 +161,17 @@ pub enum NativeNeeds {
 impl super::Watch {
     /// What native code of a kernel must do for the observers.
     pub(crate) fn native_needs(&self, kernel: &KernelFacts<'_>) -> NativeNeeds {
-        let mut all = AccessObjects::default();
+        let mut all = NativeChecks::default();
         for observer in self.observers().iter_mut() {
-            match observer.objects(kernel) {
-                Ok(objects) if all.add(&objects) => {}
+            match observer.native_checks(kernel) {
+                Ok(checks) if all.add(&checks) => {}
                 Ok(_) => {
                     return NativeNeeds::Events("several tools restrict the same access".to_owned());
                 }
                 Err(why) => return NativeNeeds::Events(why),
             }
         }
-        NativeNeeds::Objects(Arc::new(all))
+        NativeNeeds::Checks(Arc::new(all))
     }
 
     /// The allocations of all observers for a launch that has begun, in the order of
