@@ -197,12 +197,7 @@ impl Cta {
             if clear {
                 warp.clear_local();
             }
-            // A warp without a frame keeps the events that steps of native code triggered.
-            let events = warp.state.events.take();
             warp.start(self.ctaid, id as u32, self.kernel, function);
-            if !clear && self.native_frames.is_touched(id) {
-                warp.state.events = events;
-            }
             warp.state.smid = self.smid;
         }
         if context.watched {

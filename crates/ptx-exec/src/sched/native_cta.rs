@@ -128,9 +128,9 @@ impl Cta {
             self.advance_batch(ctaid, batched, limits);
             limits.spend(steps, lane_steps);
             limits.spend_native(steps, fallbacks);
+            self.count_events(limits);
             let stop = match stop {
                 NativeCtaStop::Finished => {
-                    self.count_events(limits);
                     self.live = 0;
                     return Some(CtaStop::Finished);
                 }

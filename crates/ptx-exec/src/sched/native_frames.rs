@@ -25,11 +25,6 @@ pub(super) struct NativeFrames {
 }
 
 impl NativeFrames {
-    /// Whether the state of a warp was initialised for this CTA.
-    pub(super) fn is_touched(&self, warp: usize) -> bool {
-        self.touched >> warp & 1 != 0
-    }
-
     /// Sets all warps to the start of the kernel.
     pub(super) fn start(
         &mut self,
