@@ -311,7 +311,7 @@ def sanitize(*tools: str, max_findings: int = 100, check: bool = True) -> Saniti
     """A block in which sanitizers watch launches: ``with ptxvm.sanitize("racecheck") as found:``. Devices that the block makes are watched.
 
     A finding does not end the launch: the access is left out or the barrier is completed, as the finding says, and the kernel continues, so
-    that one launch shows every mistake. Kernels run on one thread of the operating system; another ``seed`` is another
+    that one launch shows every mistake. Another ``seed`` is another
     order of warps and CTAs. A kernel of a device that was made before the block is refused there: ``kernel.on(ptxvm.Vm())`` is the same kernel on a
     new one.
 

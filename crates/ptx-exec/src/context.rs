@@ -9,8 +9,8 @@ use crate::trace::Tracing;
 use crate::trap::FaultKind;
 use crate::watch::{Interests, Watch};
 use ptx::ir::Program;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{MutexGuard, OnceLock};
 use std::time::Instant;
 
 /// The read-only state of a launch.
@@ -67,6 +67,11 @@ impl End<'_> {
 }
 
 impl<'a> LaunchContext<'a> {
+    /// The turn to execute in the interpreter, if observers are attached.
+    pub(crate) fn turn(&self) -> Option<MutexGuard<'a, ()>> {
+        self.watch.map(|(watch, _)| watch.turn())
+    }
+
     /// The instructions of a function that observers ask for.
     pub(crate) fn interests(&self, function: u32) -> Option<&'a Interests> {
         let (watch, program) = self.watch?;

@@ -26,6 +26,7 @@ use native::Entered;
 pub(crate) use native::{Left, run_left};
 use ptx::ir::{BlockId, Guard};
 pub(crate) use recover::unblock;
+use std::sync::MutexGuard;
 
 mod barrier;
 mod native;
@@ -145,6 +146,8 @@ struct Run<'a> {
     counted: u64,
     steps: u64,
     cache: &'a mut NativeCache,
+    /// The turn of this thread, if observers are attached: held except while native code runs.
+    turn: Option<MutexGuard<'a, ()>>,
 }
 
 /// `Some` for a group that runs out of order: how many more blocks it may run.
@@ -159,7 +162,8 @@ impl<'a> Run<'a> {
     ) -> Self {
         let _ = frame.view.take_activity();
         let Budget { slice, quantum, steps } = budget;
-        Self { frame, context, slice, quantum, spent: 0, idle: 0, counted: 0, steps, cache }
+        let turn = context.turn();
+        Self { frame, context, slice, quantum, spent: 0, idle: 0, counted: 0, steps, cache, turn }
     }
 
     /// Runs groups until the warp must stop.

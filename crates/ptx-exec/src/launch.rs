@@ -19,7 +19,7 @@ use crate::texture::{Descriptor, Opaques};
 use crate::trace::{Trace, Tracing};
 use crate::trap::Trap;
 use crate::warp::{EventCounts, GridShape};
-use crate::watch::{Interests, KernelFacts, NativeNeeds};
+use crate::watch::{Interests, NativeNeeds};
 use params::Params;
 use ptx::check::module::{AddressSize, FuncId, FunctionKind, Linkage, Loc, Reloc, Symbol, VarId, Variable};
 use ptx::ir::Program;
@@ -495,16 +495,6 @@ impl Kernel {
         &self.module.program.functions[self.kernel.0 as usize]
     }
 
-    /// What native code of the kernel must do for observers.
-    pub fn native_needs(&self) -> &NativeNeeds {
-        self.native_needs.get_or_init(|| {
-            let Some(watch) = self.module.memory.watched() else { return NativeNeeds::Nothing };
-            let layout = self.module.layout(self.kernel);
-            let program = &self.module.program;
-            watch.native_needs(&KernelFacts { program, kernel: self.kernel, variables: &layout.variables })
-        })
-    }
-
     /// Runs the kernel in the interpreter and waits for its end.
     ///
     /// # Errors
@@ -548,8 +538,10 @@ impl Kernel {
         self.check(config)?;
         let memory = &self.module.memory;
         let watch = memory.watched();
-        // A seed fixes the order of CTAs, and observers see one warp at a time; both need a single thread.
-        let threads = match config.seed != 0 || watch.is_some() {
+        // A seed fixes the order of CTAs, and observers see one warp at a time, except if native code runs
+        // most of them.
+        let interpreted = native.is_none_or(|native| !native.is_checked());
+        let threads = match config.seed != 0 || watch.is_some() && interpreted {
             true => 1,
             false => config.threads.unwrap_or_else(|| memory.pool().cores()).clamp(1, THREAD_LIMIT),
         };

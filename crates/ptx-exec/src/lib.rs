@@ -34,4 +34,5 @@ pub mod trace;
 pub mod trap;
 pub mod warp;
 pub mod watch;
+mod watched_cta;
 pub mod wide;

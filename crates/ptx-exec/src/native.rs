@@ -25,10 +25,11 @@ use crate::frame::WarpFrame;
 use crate::lanes::{Lane, LaneMask, Registers};
 use crate::mem::View;
 pub use crate::mem::{Reach, Windows};
-use crate::sched::watched_cta;
 use crate::trap::Fault;
 use crate::warp::{GridShape, WarpState};
 use crate::watch::Place;
+use crate::watched_cta;
+use std::sync::Arc;
 
 /// Native code of one function.
 pub trait Native: Send + Sync {
@@ -127,6 +128,8 @@ impl NativeCall<'_> {
         let run = function.and_then(|f| f.blocks.get(block as usize)?.run(index as usize));
         let Some(run) = run else { return false };
         self.fallbacks += 1;
+        let watch = self.mem.site().map(|site| Arc::clone(&site.watch));
+        let _turn = watch.as_ref().map(|watch| watch.turn());
         if let Some(site) = self.mem.site() {
             site.steps_for_native(Place { function: self.function, block, index }, mask, self.warp.live);
         }
@@ -464,7 +467,9 @@ impl CtaCall<'_> {
         let run = function.and_then(|f| f.blocks.get(block as usize)?.run(index as usize));
         let Some(run) = run else { return false };
         self.fallbacks += 1;
-        if self.warps[warp as usize].view.site().is_some() {
+        let watch = self.warps[warp as usize].view.site().map(|site| Arc::clone(&site.watch));
+        let _turn = watch.as_ref().map(|watch| watch.turn());
+        if watch.is_some() {
             self.begin_watched();
         }
         let frame = &mut self.warps[warp as usize];

@@ -1,14 +1,16 @@
 //! Observers: code that is notified of what kernels do while the interpreter runs them.
 //!
 //! A [`Watch`] is attached to a [`Memory`](crate::mem::Memory) once
-//! ([`Memory::watch`](crate::mem::Memory::watch)). From then on every launch on that memory is watched: it
-//! runs on one OS thread, and each event in the interpreter is reported to all observers in the order in
-//! which it happens. Events carry a [`Site`]: the instruction and the warp. [`Site::inst`] gives the
-//! instruction with its operation, `.sem`, `.scope` and operands; some events also pass registers.
+//! ([`Memory::watch`](crate::mem::Memory::watch)). From then on every launch on that memory is watched: each
+//! event in the interpreter is reported to all observers in the order in which it happens, and one OS thread
+//! at a time executes in the interpreter. Events carry a [`Site`]: the instruction and the warp.
+//! [`Site::inst`] gives the instruction with its operation, `.sem`, `.scope` and operands; some events also
+//! pass registers.
 //!
 //! Native code reports no events. It runs a watched kernel only if every observer agrees
-//! ([`Observer::native_checks`], [`Observer::allocations`]), and leaves to the interpreter what an observer may
-//! report. Observers learn that a warp continues in the interpreter by [`Observer::resumes`].
+//! ([`Observer::native_checks`], [`Observer::allocations`]), and leaves to the interpreter what an observer
+//! may report. Observers learn that a warp continues in the interpreter by [`Observer::resumes`]. Only a
+//! launch that begins with native code runs on several OS threads.
 //!
 //! Watched launches of one memory run one after another, also those of different streams, because observers
 //! keep their state by warp. A kernel that waits for another launch which was submitted later therefore never
@@ -34,12 +36,13 @@ pub use events::{
 };
 pub use interest::{Interest, Interests};
 pub use memory_map::MemoryMap;
-pub use native_checks::{AccessObjects, InstObjects, KernelFacts, NativeChecks, NativeNeeds, Object};
+pub use native_checks::{
+    AccessObjects, Allocation, InstObjects, KernelFacts, NativeChecks, NativeNeeds, Object,
+};
 pub use place::Place;
 pub use site::{Site, WarpFacts};
 
 use crate::lanes::{LaneMask, Registers};
-use crate::mem::Reach;
 use ptx::ir::Function;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -67,9 +70,9 @@ pub trait Observer: Send {
     fn native_checks(&mut self, _kernel: &KernelFacts<'_>) -> Result<NativeChecks, String> {
         Err("a tool needs the events of every instruction".to_owned())
     }
-    /// The allocations that [`Observer::native_checks`] has numbered, for a launch that has begun; `None` in the
-    /// list: any address is allowed. `None`: the launch must run in the interpreter.
-    fn allocations(&mut self, _launch: &LaunchFacts) -> Option<Vec<Option<Reach>>> {
+    /// The allocations that [`Observer::native_checks`] has numbered, for a launch that has begun; `None` in
+    /// the list: any address is allowed. `None`: the launch must run in the interpreter.
+    fn allocations(&mut self, _launch: &LaunchFacts) -> Option<Vec<Option<Allocation>>> {
         Some(Vec::new())
     }
     /// Lanes continue in the interpreter, at the place of the site, after native code has executed
@@ -155,6 +158,8 @@ pub struct Watch {
     observers: Mutex<Vec<Box<dyn Observer>>>,
     /// Held by the launch that runs.
     launching: Mutex<()>,
+    /// Held by the thread whose events observers receive.
+    turn: Mutex<()>,
     /// Whether an observer wants to see accesses, and whether one mends mistakes at barriers.
     accesses: bool,
     mends: bool,
@@ -175,8 +180,8 @@ impl Watch {
     pub fn new(observers: Vec<Box<dyn Observer>>, quarantine: u64, stop: Arc<AtomicBool>) -> Arc<Self> {
         let accesses = observers.iter().any(|observer| observer.sees_accesses());
         let mends = observers.iter().any(|observer| observer.mends());
-        let (observers, launching) = (Mutex::new(observers), Mutex::new(()));
-        Arc::new(Self { observers, launching, accesses, mends, quarantine, stop })
+        let (observers, launching, turn) = (Mutex::new(observers), Mutex::default(), Mutex::default());
+        Arc::new(Self { observers, launching, turn, accesses, mends, quarantine, stop })
     }
 
     /// Reports the end of the program to observers.
@@ -206,6 +211,12 @@ impl Watch {
     /// Waits for the running launch, and keeps others from starting while the guard lives.
     pub(crate) fn alone(&self) -> MutexGuard<'_, ()> {
         self.launching.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until no other thread of the launch executes instructions in the interpreter, and keeps others
+    /// from it while the guard lives: several events of one instruction belong together.
+    pub(crate) fn turn(&self) -> MutexGuard<'_, ()> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The instructions of a function that observers ask for.

@@ -159,7 +159,7 @@ pub struct Finding {
     pub instruction: String,
     /// `.loc` in force: source file and line.
     pub source: Option<(String, u32)>,
-    /// `%ctaid` of the first thread that it happened to.
+    /// `%ctaid` of the first thread that it happened to, in the order of CTAs.
     pub cta: [u32; 3],
     /// Its `%tid`.
     pub thread: [u32; 3],
@@ -183,6 +183,8 @@ pub struct Finding {
     pub missing: Option<&'static str>,
     /// The seed of the schedule that showed it.
     pub seed: u64,
+    /// `%gridid` of the launch; 0 without one.
+    pub(crate) launch: u64,
 }
 
 /// The second access of a finding.
@@ -225,6 +227,7 @@ impl Finding {
             hazard: None,
             missing: None,
             seed: 0,
+            launch: 0,
         }
     }
 
@@ -241,6 +244,7 @@ impl Finding {
             cta: site.warp.ctaid,
             thread: site.warp.tid_of(lane),
             seed: site.launch.seed,
+            launch: site.launch.shape.gridid,
             ..Self::new(kind, message)
         }
     }
@@ -278,6 +282,12 @@ impl Finding {
     /// the other way round.
     pub(crate) fn needs_more_than(&self, other: &Self) -> bool {
         self.missing == Some("barrier") && other.missing == Some("syncwarp")
+    }
+
+    /// Whether it happened in an earlier CTA of the same launch.
+    pub(crate) fn is_before(&self, other: &Self) -> bool {
+        let order = |[x, y, z]: [u32; 3]| [z, y, x];
+        self.launch == other.launch && order(self.cta) < order(other.cta)
     }
 
     /// Findings with equal keys are one.

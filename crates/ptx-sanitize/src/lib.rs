@@ -105,8 +105,7 @@ impl Sanitizer {
         self.recorder.findings()
     }
 
-    /// Findings that are new or have another count since the last call, with their numbers in
-    /// [`Sanitizer::findings`].
+    /// Findings that are new or have another count since the last call, with numbers that stay theirs.
     pub fn changes(&self) -> Vec<(usize, Finding)> {
         self.recorder.changes()
     }

@@ -682,8 +682,8 @@ enum Rule {
     Select(usize, usize),
 }
 
-/// What a computed value is based on, by whether each source is no address. Sources behind the fourth count as
-/// no address.
+/// What a computed value is based on, by whether each source is no address. Sources behind the fourth count
+/// as no address.
 fn rule(inst: &Inst, is_plain: impl Fn(usize) -> bool) -> Rule {
     let count = inst.srcs.len().min(4);
     let all_plain = (0..count).all(&is_plain);

@@ -1,7 +1,8 @@
 //! The list of findings.
 //!
 //! Invariant: findings of one kind at one place are one finding with a count; the list is in the order of
-//! first findings, without those that a suppression covers.
+//! first findings, without those that a suppression covers. It does not depend on the speed of threads: a
+//! finding describes the first CTA of its launch that it happened in.
 
 use crate::Options;
 use crate::finding::{Finding, Key};
@@ -71,7 +72,8 @@ impl Recorder {
         if let Some(index) = list.known.get(&key).copied() {
             let same = &mut list.findings[index];
             let count = same.count.saturating_add(finding.count);
-            if finding.needs_more_than(same) {
+            let earlier = finding.is_before(same) && !same.needs_more_than(&finding);
+            if finding.needs_more_than(same) || earlier {
                 *same = finding;
             }
             same.count = count;
@@ -101,14 +103,16 @@ impl Recorder {
 
     /// What was recorded.
     pub(crate) fn findings(&self) -> Vec<Finding> {
-        self.list().findings.clone()
+        let list = self.list();
+        ordered(&list.findings).into_iter().map(|index| list.findings[index].clone()).collect()
     }
 
-    /// Findings that are new or have another count since the last call, with their numbers.
+    /// Findings that are new or have another count since the last call, with numbers that stay theirs.
     pub(crate) fn changes(&self) -> Vec<(usize, Finding)> {
         let mut list = self.list();
         let changed = std::mem::take(&mut list.changed);
-        changed.into_iter().filter_map(|index| Some((index, list.findings.get(index)?.clone()))).collect()
+        let order = ordered(&list.findings).into_iter().filter(|index| changed.contains(index));
+        order.map(|index| (index, list.findings[index].clone())).collect()
     }
 
     /// How many different findings rules cover.
@@ -126,6 +130,21 @@ impl Recorder {
         let list = self.list();
         list.findings.len() >= list.max
     }
+}
+
+/// The order of findings: those of a launch stand where its first one was found, by CTA, since CTAs run on
+/// several threads; those of one CTA are in the order in which they were found.
+fn ordered(findings: &[Finding]) -> Vec<usize> {
+    let mut firsts = BTreeMap::new();
+    let mut order: Vec<_> = (0..findings.len())
+        .map(|index| {
+            let Finding { launch, cta: [x, y, z], .. } = findings[index];
+            let first = if launch == 0 { index } else { *firsts.entry(launch).or_insert(index) };
+            ((first, [z, y, x]), index)
+        })
+        .collect();
+    order.sort_by_key(|(key, _)| *key);
+    order.into_iter().map(|(_, index)| index).collect()
 }
 
 #[cfg(test)]
@@ -146,6 +165,25 @@ mod tests {
         }
         let [finding] = &recorder.findings()[..] else { panic!("expected one finding") };
         assert_eq!((finding.missing, finding.thread[0], finding.count), (Some("barrier"), 31, 4));
+    }
+
+    #[test]
+    fn findings_do_not_depend_on_which_thread_was_faster() {
+        let found = |line, cta, launch| Finding { cta: [cta, 0, 0], launch, ..at(line) };
+        let orders = [[(1, 2), (2, 1), (1, 0), (3, 1)], [(1, 0), (2, 1), (3, 1), (1, 2)]];
+        let lists = orders.map(|order| {
+            let recorder = Recorder::new(&Options::new([]));
+            recorder.record(at(9));
+            order.iter().for_each(|(line, cta)| recorder.record(found(*line, *cta, 5)));
+            recorder.record(at(8));
+            recorder.findings()
+        });
+        assert_eq!(lists[0], lists[1]);
+        let seen: Vec<_> = lists[0].iter().map(|f| (f.line, f.cta[0], f.count)).collect();
+        assert_eq!(
+            seen,
+            [(Some(9), 0, 1), (Some(1), 0, 2), (Some(2), 1, 1), (Some(3), 1, 1), (Some(8), 0, 1)]
+        );
     }
 
     fn at(line: u32) -> Finding {

@@ -10,7 +10,7 @@
 mod levels;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use ptxvm::{Buffer, Cpu, Engine, ErrorKind, Launch, Options, Vm};
+use ptxvm::{Buffer, Cpu, Engine, ErrorKind, Launch, Options, Tool, Vm};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -32,6 +32,10 @@ enum On {
     /// Native code with several warps as one, wherever that is possible.
     #[cfg(feature = "jit")]
     JitTeam(u32),
+    /// Native code under memcheck and synccheck, which must find nothing. The interpreter where they need all
+    /// events of the kernel.
+    #[cfg(feature = "jit")]
+    JitWatched,
 }
 
 impl On {
@@ -39,7 +43,7 @@ impl On {
         match self {
             On::Interp | On::Watched => Engine::Interp,
             #[cfg(feature = "jit")]
-            On::Jit | On::JitFor(_) | On::JitTeam(_) => Engine::Jit,
+            On::Jit | On::JitFor(_) | On::JitTeam(_) | On::JitWatched => Engine::Jit,
         }
     }
 
@@ -47,7 +51,7 @@ impl On {
         match self {
             On::Interp | On::Watched => None,
             #[cfg(feature = "jit")]
-            On::Jit | On::JitTeam(_) => None,
+            On::Jit | On::JitTeam(_) | On::JitWatched => None,
             #[cfg(feature = "jit")]
             On::JitFor(cpu) => Some(cpu),
         }
@@ -57,14 +61,21 @@ impl On {
         match self {
             On::Interp | On::Watched => None,
             #[cfg(feature = "jit")]
-            On::Jit | On::JitFor(_) => None,
+            On::Jit | On::JitFor(_) | On::JitWatched => None,
             #[cfg(feature = "jit")]
             On::JitTeam(warps) => Some(warps),
         }
     }
 
-    fn is_watched(self) -> bool {
-        matches!(self, On::Watched)
+    fn tools(self) -> &'static [Tool] {
+        match self {
+            On::Interp => &[],
+            On::Watched => &[Tool::Racecheck, Tool::Synccheck],
+            #[cfg(feature = "jit")]
+            On::Jit | On::JitFor(_) | On::JitTeam(_) => &[],
+            #[cfg(feature = "jit")]
+            On::JitWatched => &[Tool::Memcheck, Tool::Synccheck],
+        }
     }
 
     /// Whether this machine can execute it.
@@ -81,6 +92,8 @@ const QUICK_SCHEDULES: &[Schedule] = &[
     (2, 0, On::Jit),
     #[cfg(feature = "jit")]
     (2, 0, On::JitFor(Cpu::Baseline)),
+    #[cfg(feature = "jit")]
+    (2, 0, On::JitWatched),
 ];
 const QUICK_VARIANT_SCHEDULES: &[Schedule] = &[
     (2, 3, On::Interp),
@@ -105,6 +118,8 @@ const MAIN_SCHEDULES: &[Schedule] = &[
     (2, 0, On::JitFor(Cpu::Baseline)),
     #[cfg(feature = "jit")]
     (2, 0, On::JitTeam(4)),
+    #[cfg(feature = "jit")]
+    (2, 0, On::JitWatched),
 ];
 const VARIANT_SCHEDULES: &[Schedule] = &[
     (2, 3, On::Interp),
@@ -112,6 +127,8 @@ const VARIANT_SCHEDULES: &[Schedule] = &[
     (2, 5, On::Jit),
     #[cfg(feature = "jit")]
     (1, 0, On::Jit),
+    #[cfg(feature = "jit")]
+    (2, 0, On::JitWatched),
 ];
 
 /// Known findings of cases: prefix of their names, kind of finding, and explanation. They are accepted
@@ -127,9 +144,18 @@ const KNOWN: &[(&str, &str, &str)] = &[
 ];
 
 /// Whether a case runs on this without `PTXVM_TESTS`: every case for the best processor, every other for a
-/// lesser one, whose code takes the longest to compile.
+/// lesser one, whose code takes the longest to compile, and the rest in native code that is watched.
 fn is_chosen(on: On, name: &str) -> bool {
-    on.cpu().is_none() || levels::hash(name).is_multiple_of(2)
+    let even = levels::hash(name).is_multiple_of(2);
+    match on {
+        On::Interp | On::Watched => true,
+        #[cfg(feature = "jit")]
+        On::Jit | On::JitTeam(_) => true,
+        #[cfg(feature = "jit")]
+        On::JitFor(_) => even,
+        #[cfg(feature = "jit")]
+        On::JitWatched => !even,
+    }
 }
 
 fn main() {
@@ -156,7 +182,7 @@ fn main() {
         }
         for (ptx, schedules) in sources {
             // A launch that traps does not reach its end.
-            let fits = |on: On| on.is_available() && (!on.is_watched() || case["trap"].is_null());
+            let fits = |on: On| on.is_available() && (on.tools().is_empty() || case["trap"].is_null());
             for schedule in schedules.iter().filter(|(_, _, on)| fits(*on) && (full || is_chosen(*on, &name)))
             {
                 let (case, root, ptx, schedule) = (case.clone(), root.clone(), ptx.clone(), *schedule);
@@ -213,9 +239,7 @@ fn run(root: &Path, case: &Value, ptx: &str, (threads, seed, on): Schedule) -> R
     };
     let mut options =
         Options { addresses: module.address_size, cpu: on.cpu(), team: on.team(), ..Options::default() };
-    if on.is_watched() {
-        options = options.and_tool(ptxvm::Tool::Racecheck).and_tool(ptxvm::Tool::Synccheck);
-    }
+    options = on.tools().iter().fold(options, |options, tool| options.and_tool(*tool));
     let vm = Vm::with(options).map_err(|e| e.to_string())?;
     let module = vm.load_module(module).map_err(|e| e.to_string())?;
     let kernel = module.kernel(&string(&case["kernel"])).map_err(|e| e.to_string())?;
@@ -283,7 +307,14 @@ fn run(root: &Path, case: &Value, ptx: &str, (threads, seed, on): Schedule) -> R
     launch.timeout = Some(std::time::Duration::from_secs(case["timeout"].as_u64().unwrap_or(300)));
     launch.params = params;
     let trap = &case["trap"];
-    let done = match vm.launch(&kernel, &launch) {
+    let mut launched = vm.launch(&kernel, &launch);
+    if !on.tools().is_empty()
+        && let Err(error) = &launched
+        && error.to_string().contains("no native code")
+    {
+        launched = vm.launch(&kernel, &launch.engine(Engine::Interp));
+    }
+    let done = match launched {
         Ok(report) => report,
         Err(error) => match error.kind() {
             ErrorKind::Trap(found, _) if trap.is_object() => return check_trap(found, trap),

@@ -156,8 +156,8 @@ fn relative(list: &[Finding]) -> String {
     })
 }
 
-/// The findings of memcheck are the same in native code, with all that they say. Kernels whose events it needs
-/// have no native code, and say why.
+/// The findings of memcheck are the same in native code, with all that they say. Kernels whose events it
+/// needs have no native code, and say why.
 #[test]
 fn memcheck_finds_the_same_in_native_code() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/sanitize");
@@ -265,8 +265,8 @@ fn kernels_whose_addresses_memcheck_follows_are_interpreted() {
     }
 }
 
-/// A parameter of 64 bits that the kernel multiplies is taken for a number. A launch in which it is an address
-/// runs in the interpreter, which knows what it is.
+/// A parameter of 64 bits that the kernel multiplies is taken for a number. A launch in which it is an
+/// address runs in the interpreter, which knows what it is.
 #[test]
 fn parameters_are_numbers_or_addresses() {
     let text = format!(
@@ -401,4 +401,33 @@ fn clean_barriers_stay_in_native_code() {
     let launch = launch.args(&kernel, &[Arg::buffer(&expected)]).expect("they fit");
     plain.launch(&kernel, &launch).expect("it runs");
     assert_eq!(out.read().expect("readable"), expected.read().expect("readable"));
+}
+
+/// Findings of a launch on several OS threads are those of one thread: each describes the first CTA that it
+/// happened in.
+#[test]
+fn findings_of_several_threads_are_in_the_order_of_ctas() {
+    let text = format!(
+        "{HEADER}.visible .entry k(.param .u64 out)\n{{\n.reg .pred %p<4>; .reg .b32 %r<8>; .reg .b64 %d<4>;\n\
+         .shared .b32 a[64];\n.shared .b32 b[64];\nld.param.u64 %d1, [out];\nmov.u32 %r1, %tid.x;\nmov.u32 %r2, %ctaid.x;\n\
+         shl.b32 %r3, %r1, 2;\nmov.u32 %r4, a;\nadd.u32 %r4, %r4, %r3;\nmul.wide.u32 %d2, %r1, 4;\nadd.u64 %d2, %d1, %d2;\n\
+         and.b32 %r5, %r2, 7;\nsetp.ne.u32 %p1, %r5, 5;\n@%p1 bra next;\nst.shared.u32 [%r4+256], %r1;\n\
+         next:\nand.b32 %r5, %r2, 15;\nsetp.ne.u32 %p1, %r5, 3;\n@%p1 bra last;\nst.global.u32 [%d2+3900], %r1;\n\
+         last:\nst.shared.u32 [%r4], %r1;\nret;\n}}\n"
+    );
+    let found = |engine, threads| {
+        let vm = Vm::with(Options::tool(Tool::Memcheck)).expect("a device");
+        let kernel = vm.load("k.ptx", &text).expect("right").kernel("k").expect("there");
+        let out = vm.zeros::<u8>(4096).expect("memory");
+        let launch = Launch::new([1000, 1, 1], [64, 1, 1]).engine(engine).threads(threads);
+        let launch = launch.args(&kernel, &[Arg::buffer(&out)]).expect("they fit");
+        let report = vm.launch(&kernel, &launch).expect("goes on behind the findings");
+        (relative(&vm.findings()), report.threads)
+    };
+    let (expected, one) = found(Engine::Interp, 4);
+    assert_eq!(one, 1);
+    for _ in 0..5 {
+        assert_eq!(found(Engine::Jit, 4), (expected.clone(), 4));
+    }
+    assert_eq!(found(Engine::Jit, 1), (expected, 1));
 }

@@ -284,8 +284,8 @@ fn events_and_steps_of_the_interpreter_count_in_native_ctas() {
     assert_eq!((done.events[3], done.events[5]), (ctas * 4, ctas * 2));
 }
 
-/// The events of warps that have ended in native code count where another warp leaves it: a barrier of one warp
-/// is the interpreter's.
+/// The events of warps that have ended in native code count where another warp leaves it: a barrier of one
+/// warp is the interpreter's.
 #[test]
 fn events_of_warps_that_have_ended_count() {
     let body = "pmevent 3; setp.lt.u32 %p1, %t, 96; @%p1 bra B; barrier.sync 1, 32; pmevent 5;

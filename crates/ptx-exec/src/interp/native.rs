@@ -99,7 +99,10 @@ impl Run<'_> {
             fallbacks: 0,
             fault: None,
         };
+        // Other threads may execute in the interpreter meanwhile.
+        self.turn = None;
         let stop = native.run(&mut call);
+        self.turn = self.context.turn();
         let NativeCall { mask, fuel, steps, lane_steps, fallbacks, fault, .. } = call;
         let after = frame.state.live;
         // Native code removes exiting lanes from the live lanes.

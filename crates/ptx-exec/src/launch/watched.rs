@@ -1,13 +1,23 @@
-//! Facts about a launch for observers.
+//! Facts about kernels and launches for observers.
 
 use super::{Kernel, LaunchConfig};
 use crate::layout::used_variables;
 use crate::warp::GridShape;
-use crate::watch::{LaunchFacts, SharedVariable};
+use crate::watch::{KernelFacts, LaunchFacts, NativeNeeds, SharedVariable};
 use ptx::isa::Space;
 use std::sync::Arc;
 
 impl Kernel {
+    /// What native code of the kernel must do for observers.
+    pub fn native_needs(&self) -> &NativeNeeds {
+        self.native_needs.get_or_init(|| {
+            let Some(watch) = self.module.memory.watched() else { return NativeNeeds::Nothing };
+            let layout = self.module.layout(self.kernel);
+            let program = &self.module.program;
+            watch.native_needs(&KernelFacts { program, kernel: self.kernel, variables: &layout.variables })
+        })
+    }
+
     /// Facts about the launch for observers.
     pub(super) fn facts(&self, config: &LaunchConfig, shape: &Arc<GridShape>) -> LaunchFacts {
         let layout = self.module.layout(self.kernel);

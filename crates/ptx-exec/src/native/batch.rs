@@ -12,7 +12,7 @@ use super::{CtaCall, CtaCode, Line, Slot};
 use crate::bound::Function;
 use crate::lanes::{FULL, LANES};
 use crate::mem::Window;
-use crate::sched::watched_cta;
+use crate::watched_cta;
 
 /// The slots of a CTA that has not started.
 #[derive(Clone, Copy, Debug)]

@@ -12,7 +12,6 @@
 use super::cta::{Cta, CtaStop, Limits, Round};
 use super::native_cta::{FIRST_FUEL, FUEL, LongRun, Start, reduced};
 use super::native_frames::BatchOf;
-use super::watched_cta;
 use crate::bound::{Function, Term};
 use crate::context::LaunchContext;
 use crate::interp::{self, Budget, Left};
@@ -21,6 +20,7 @@ use crate::native::{
     BarrierState, CoarseCode, CtaCall, CtaCode, CtaStop as NativeCtaStop, Native, NativeCache, SavedReg,
     SlotState, mask_at,
 };
+use crate::watched_cta;
 
 /// Order of the lane masks at the start of a save area.
 const LIVE: usize = 0;
@@ -157,7 +157,7 @@ impl Cta {
             warp.groups.clear();
             let missing = warp.state.live & !live;
             if live == 0 {
-                watched_cta::exited(warp, act, missing, context);
+                watched_cta::exited(warp, act, missing, context.exit);
                 self.exited(id);
                 continue;
             }
@@ -181,7 +181,7 @@ impl Cta {
                 let mut lanes = None;
                 if running == 0 {
                     if missing != 0 {
-                        watched_cta::exited(warp, act, missing, context);
+                        watched_cta::exited(warp, act, missing, context.exit);
                     }
                     pending.iter().for_each(|[block, lanes]| warp.push_ready(act, *block, *lanes));
                 } else {
@@ -191,7 +191,7 @@ impl Cta {
                 continue;
             }
             if missing != 0 {
-                watched_cta::exited(warp, act, missing, context);
+                watched_cta::exited(warp, act, missing, context.exit);
             }
             let SlotState::Waits(which) = state else { continue };
             let Some(behind) = coarse.cta.barriers.get(which) else { continue };

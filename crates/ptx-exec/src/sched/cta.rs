@@ -8,7 +8,6 @@ use super::barrier::{Barrier, Release};
 use super::grace::GracePeriod;
 use super::native_frames::{BatchOf, NativeFrames};
 use super::seed::Seed;
-use super::watched_cta;
 use crate::context::LaunchContext;
 use crate::frame::{BarrierWait, Wait, WarpFrame};
 use crate::interp::{self, Arrival, Budget, Stop, Stopped};
@@ -18,6 +17,7 @@ use crate::native::NativeCache;
 use crate::trap::{Fault, FaultKind};
 use crate::warp::{EventCounts, GridShape};
 use crate::watch::BarrierEvent;
+use crate::watched_cta;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

@@ -22,6 +22,5 @@ mod native_frames;
 mod seed;
 #[cfg(test)]
 mod tests;
-pub(crate) mod watched_cta;
 
 pub(crate) use grid::{CtaCache, GridRun, GridTrap, Outcome, RESIDENT_BYTES, run_grid};

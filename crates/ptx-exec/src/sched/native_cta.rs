@@ -6,7 +6,6 @@
 
 use super::cta::{Cta, CtaStop, Limits, Round};
 use super::native_frames::BatchOf;
-use super::watched_cta;
 use crate::bound::{Barrier, Function, Term, Value32};
 use crate::context::LaunchContext;
 use crate::frame::{BarrierWait, Wait};
@@ -16,6 +15,7 @@ use crate::native::{
     BarrierState, CtaBatch, CtaCall, CtaCode, CtaStop as NativeCtaStop, InitialSlots, Native, NativeCache,
     NativeStop, SlotState,
 };
+use crate::watched_cta;
 use std::time::Instant;
 
 /// Loop iterations of native code between two checks whether the launch must stop. Chosen: about a tenth of a
@@ -231,12 +231,12 @@ impl Cta {
             let missing = warp.state.live & !slot.live;
             if state == SlotState::Exited {
                 let live = warp.state.live;
-                watched_cta::exited(warp, act, live, context);
+                watched_cta::exited(warp, act, live, context.exit);
                 self.exited(id);
                 continue;
             }
             if missing != 0 {
-                watched_cta::exited(warp, act, missing, context);
+                watched_cta::exited(warp, act, missing, context.exit);
             }
             let regs = &mut warp.acts[act as usize].regs;
             if runs {

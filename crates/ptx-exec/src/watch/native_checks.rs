@@ -7,7 +7,6 @@
 //!
 //! Invariant: what an observer would report fails a check of native code.
 
-use crate::mem::Reach;
 use ptx::check::module::FuncId;
 use ptx::ir::Program;
 use ptx::isa::Space;
@@ -125,6 +124,9 @@ pub struct KernelFacts<'a> {
     pub variables: &'a [u64],
 }
 
+/// The address and the bytes of an allocation.
+pub type Allocation = (u64, u64);
+
 /// What native code of a kernel must check, so that its observers miss nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NativeChecks {
@@ -176,7 +178,7 @@ impl super::Watch {
 
     /// The allocations of all observers for a launch that has begun, in the order of
     /// [`AccessObjects`]; `None`: the launch cannot use native code.
-    pub(crate) fn allocations(&self, launch: &super::LaunchFacts) -> Option<Vec<Option<Reach>>> {
+    pub(crate) fn allocations(&self, launch: &super::LaunchFacts) -> Option<Vec<Option<Allocation>>> {
         let mut all = Vec::new();
         for observer in self.observers().iter_mut() {
             all.extend(observer.allocations(launch)?);

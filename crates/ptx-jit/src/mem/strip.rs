@@ -9,7 +9,8 @@ use std::ops::Range;
 
 impl Vectors {
     /// The row and index of each lane's element in a chunk; `None`: rows cannot be used. `lanes`: the address
-    /// of each lane. `shared`: the bytes of the kernel's own variables. `own`: those that the access may have.
+    /// of each lane. `shared`: the bytes of the kernel's own variables. `own`: those that the access may
+    /// have.
     pub(crate) fn places_in_rows(
         self,
         lanes: &[i64],

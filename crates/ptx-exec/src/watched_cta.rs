@@ -4,7 +4,6 @@
 //! A CTA is reported before its first event: when its warps get frames, or when native code first has the
 //! interpreter execute an instruction. A CTA without events is not reported.
 
-use crate::context::LaunchContext;
 use crate::frame::{BarrierWait, WarpFrame};
 use crate::lanes::LaneMask;
 use crate::watch::{BarrierEvent, CtaFacts, LaunchFacts, Watch};
@@ -38,9 +37,10 @@ pub(crate) fn end(warps: &mut [WarpFrame], index: u64, ctaid: [u32; 3], shared: 
     }
 }
 
-/// Lanes of a warp have exited in native code: removes them, and tells observers.
-pub(crate) fn exited(warp: &mut WarpFrame, act: u32, lanes: LaneMask, context: &LaunchContext<'_>) {
-    if let Some((block, index)) = context.exit.filter(|_| lanes != 0) {
+/// Lanes of a warp have exited in native code: removes them, and tells observers that want to know, at this
+/// place.
+pub(crate) fn exited(warp: &mut WarpFrame, act: u32, lanes: LaneMask, place: Option<(u32, u32)>) {
+    if let Some((block, index)) = place.filter(|_| lanes != 0) {
         warp.set_place(act, block, index);
         if let Some(site) = warp.view.site() {
             site.tell(|observer, site| observer.exits(site, lanes));
