@@ -5,8 +5,8 @@
 //! of a range that is accessed next; [`is_mapped`] and [`overwrite`] are cheaper checks. Where a filter of
 //! system calls forbids these, they return [`Refused`], and the caller decides whether to trust the pointer.
 //! [`get`], [`get_all`] and [`put`] combine them to copy typed values; [`could_put`] tells beforehand whether
-//! a value can be written. [`is_forked`] tells whether the process is a forked child, and [`log`] writes what
-//! `PTXVM_LOG` asks for.
+//! a value can be written. [`Mappings`] finds the memory around an address. [`is_forked`] tells whether the
+//! process is a forked child, and [`log`] writes what `PTXVM_LOG` asks for.
 //!
 //! Invariant: no function faults, except that [`get`], [`get_all`] and [`put`] trust the pointer where the
 //! system refuses to check it. What the crate does not do: it cannot tell whether memory belongs to something
@@ -16,6 +16,7 @@ mod fork;
 #[cfg(target_os = "linux")]
 mod linux;
 pub mod log;
+mod mappings;
 #[cfg(not(target_os = "linux"))]
 mod other;
 mod values;
@@ -23,6 +24,7 @@ mod values;
 pub use fork::{is_forked, watch};
 #[cfg(target_os = "linux")]
 use linux as system;
+pub use mappings::{Mapping, Mappings};
 #[cfg(not(target_os = "linux"))]
 use other as system;
 use std::ops::Range;
@@ -188,14 +190,9 @@ fn covers(list: &str, range: Range<usize>, access: Access) -> bool {
         Access::Write => 'w',
     };
     let mut at = range.start;
-    for line in list.lines() {
-        let mut words = line.split(' ');
-        let (Some(addresses), Some(rights)) = (words.next(), words.next()) else { continue };
-        let Some((start, end)) = addresses.split_once('-') else { continue };
-        let number = |text: &str| usize::from_str_radix(text, 16);
-        let (Ok(start), Ok(end)) = (number(start), number(end)) else { continue };
-        if (start..end).contains(&at) && rights.contains(right) {
-            at = end;
+    for (mapped, rights) in mappings::lines(list) {
+        if mapped.contains(&at) && rights.contains(right) {
+            at = mapped.end;
         }
         if at >= range.end {
             return true;

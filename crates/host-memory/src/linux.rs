@@ -2,8 +2,10 @@
 //!
 //! Invariant: this code itself never accesses a given address.
 
-use crate::{Access, Refused};
+use crate::{Access, Mapping, Refused};
 use std::ffi::{c_int, c_long, c_ulong, c_void};
+use std::fs::File;
+use std::os::fd::AsRawFd;
 
 /// `struct iovec`
 #[repr(C)]
@@ -32,6 +34,33 @@ const INTERRUPTED: i32 = 4;
 /// `MADV_POPULATE_READ`, `MADV_POPULATE_WRITE`: since Linux 5.14.
 const POPULATE: [c_int; 2] = [22, 23];
 
+/// `struct procmap_query` of `linux/fs.h`, without a name or a build number of the mapping.
+#[repr(C)]
+#[derive(Default)]
+struct Query {
+    size: u64,
+    flags: u64,
+    address: u64,
+    start: u64,
+    end: u64,
+    rights: u64,
+    page_size: u64,
+    offset: u64,
+    inode: u64,
+    device: [u32; 2],
+    name_size: u32,
+    build_size: u32,
+    name: u64,
+    build: u64,
+}
+
+/// `PROCMAP_QUERY`: since Linux 6.11.
+const QUERY: c_ulong = 3 << 30 | (size_of::<Query>() as c_ulong) << 16 | 0x66 << 8 | 17;
+/// `PROCMAP_QUERY_VMA_READABLE`, `PROCMAP_QUERY_VMA_WRITABLE`
+const RIGHTS: [u64; 2] = [1, 2];
+/// `ENOENT`
+const NO_ENTRY: i32 = 2;
+
 // SAFETY: the declarations have the signatures of these functions of the C library on Linux.
 unsafe extern "C" {
     fn process_vm_readv(
@@ -53,6 +82,7 @@ unsafe extern "C" {
     fn msync(start: *mut c_void, bytes: usize, flags: c_int) -> c_int;
     fn madvise(start: *mut c_void, bytes: usize, advice: c_int) -> c_int;
     fn syscall(number: c_long, ...) -> c_long;
+    fn ioctl(file: c_int, request: c_ulong, ...) -> c_int;
 }
 
 fn part(address: usize, bytes: usize) -> Part {
@@ -152,4 +182,44 @@ pub(crate) fn is_mapped(start: usize, bytes: usize) -> bool {
     // SAFETY: with this flag the system only looks at its list of mappings.
     let result = unsafe { msync(std::ptr::with_exposed_provenance_mut(start), bytes, LOOK) };
     result == 0 || std::io::Error::last_os_error().raw_os_error() != Some(NO_MEMORY)
+}
+
+/// The list of mappings, opened once, because opening takes ten times as long as a query.
+#[derive(Debug)]
+pub(crate) struct List {
+    /// The file, which belongs to the process that opened it.
+    file: File,
+    process: u32,
+}
+
+impl List {
+    /// # Errors
+    /// [`Refused`].
+    pub(crate) fn open() -> Result<Self, Refused> {
+        let file = File::open("/proc/self/maps").map_err(|_| Refused)?;
+        Ok(Self { file, process: std::process::id() })
+    }
+
+    /// Whether it is the list of this process, not of the process from which this one was forked.
+    pub(crate) fn is_own(&self) -> bool {
+        self.process == std::process::id()
+    }
+
+    /// The mapping that contains an address, if it can be read.
+    ///
+    /// # Errors
+    /// [`Refused`] also before Linux 6.11.
+    pub(crate) fn mapping_at(&self, address: usize) -> Result<Option<Mapping>, Refused> {
+        let mut query =
+            Query { size: size_of::<Query>() as u64, address: address as u64, ..Query::default() };
+        // SAFETY: with this request the system reads and writes the query, which says its size.
+        let result = unsafe { ioctl(self.file.as_raw_fd(), QUERY, &raw mut query) };
+        if result != 0 {
+            let error = std::io::Error::last_os_error().raw_os_error();
+            return if error == Some(NO_ENTRY) { Ok(None) } else { Err(Refused) };
+        }
+        let [readable, writable] = RIGHTS.map(|right| query.rights & right != 0);
+        let range = query.start as usize..query.end as usize;
+        Ok(readable.then_some(Mapping { range, writable }))
+    }
 }
