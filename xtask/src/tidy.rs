@@ -49,7 +49,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("ptx", &[]),
     ("ptx-model", &[]),
     ("ptx-sem", &[]),
-    ("ptx-exec", &["ptx", "ptx-sem"]),
+    ("ptx-exec", &["host-memory", "ptx", "ptx-sem"]),
     ("ptx-jit", &["ptx", "ptx-sem", "ptx-exec"]),
     ("ptx-sanitize", &["ptx", "ptx-sem", "ptx-exec"]),
     ("ptxvm", &["ptx", "ptx-exec", "ptx-jit", "ptx-sanitize"]),

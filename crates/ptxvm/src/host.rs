@@ -30,11 +30,12 @@ impl Vm {
     }
 
     /// Lets kernels access all memory of the process at the host's addresses, from now on. A wild pointer of
-    /// a kernel can then end the process or damage it. Null pointers still trap.
+    /// a kernel can then damage it. An access where nothing is mapped and a store to memory that can only be
+    /// read are traps, as far as the system tells (Linux).
     ///
     /// # Safety
-    /// Outside of device memory, all later launches must access only mapped memory, and must not conflict
-    /// with references of the host.
+    /// Outside of device memory, later launches must not conflict with references of the host, and the host
+    /// must neither unmap nor protect memory that a running launch accesses.
     pub unsafe fn reach_host(&self) {
         // SAFETY: the caller makes the promises of `reach_host`.
         unsafe { self.memory().reach_host() }

@@ -3,13 +3,19 @@
 //! Without a call of [`Memory::adopt`] or [`Memory::reach_host`], no guest access leaves the range of the
 //! device. The addresses are the host's own.
 //!
-//! Invariant: lent memory never overlaps the device's range. The promise of the host that lent memory is
-//! mapped cannot be checked: if it is broken, a guest access can end the process, as a wild pointer does in
-//! any program.
+//! If all of it is accessible, the system tells which memory is mapped and which can be written
+//! ([`Mappings`]), when a launch reaches it for the first time; other accesses are traps. Where the system
+//! does not tell, all addresses count as memory.
+//!
+//! Invariant: lent memory never overlaps the device's range. That a range which the host has lent is mapped,
+//! and that the host changes no mapping during a launch, are promises that cannot be checked: if one is
+//! broken, a guest access can end the process, as a wild pointer does in any program.
 
 use super::{Allocation, Class, Extent, Memory, MemoryError, Rights};
+use host_memory::{Mapping, Mappings, Refused};
 use std::ops::Range;
 use std::sync::atomic::Ordering;
+use std::sync::{MutexGuard, PoisonError};
 
 /// The first page is excluded, so that null pointers stay illegal addresses.
 const HOST_START: u64 = 0x1_0000;
@@ -70,8 +76,8 @@ impl Memory {
     /// illegal.
     ///
     /// # Safety
-    /// Outside of the device's range, all later launches must access only mapped memory, and must not
-    /// conflict with references of the host. These accesses are not checked.
+    /// Outside of the device's range, the accesses of later launches must not conflict with references of the
+    /// host, and the host must neither unmap nor protect memory that a running launch accesses.
     pub unsafe fn reach_host(&self) {
         self.store.host.store(true, Ordering::Release);
     }
@@ -81,9 +87,9 @@ impl Memory {
         self.store.host.load(Ordering::Acquire)
     }
 
-    /// The part of host memory around an address, if guests may access all of it.
+    /// The part of the host's addresses around an address, if guests may access all memory there.
     pub(super) fn host_extent(&self, address: u64) -> Option<Extent> {
-        if !self.store.host.load(Ordering::Acquire) {
+        if !self.reaches_host() {
             return None;
         }
         let own = self.range();
@@ -91,5 +97,39 @@ impl Memory {
         let (start, bytes) = (part.start, part.end - part.start);
         let extent = Extent { start, bytes, class: Class::Global, writable: true };
         part.contains(&address).then_some(extent)
+    }
+
+    /// The memory around an address within a part of the host's addresses; `None` if it cannot be read.
+    pub(super) fn mapped_part(&self, part: Extent, address: u64) -> Option<Extent> {
+        match self.mappings().at(address as usize) {
+            Ok(found) => found.map(|Mapping { range, writable }| {
+                let start = part.start.max(range.start as u64);
+                let end = (part.start + part.bytes).min(range.end as u64);
+                Extent { start, bytes: end - start, writable, ..part }
+            }),
+            Err(Refused) => Some(part),
+        }
+    }
+
+    /// A description of an address of the host for reports.
+    pub(super) fn nearest_of_host(&self, part: Extent, address: u64) -> String {
+        let Some(Extent { start, bytes, writable, .. }) = self.mapped_part(part, address) else {
+            return "memory of the host, where nothing is mapped that can be read".to_owned();
+        };
+        let what = if writable { "memory of the host" } else { "memory of the host that can only be read" };
+        format!("{what}, {bytes} bytes at {start:#x}; the address is {} bytes into it", address - start)
+    }
+
+    /// Discards look-ups of host memory, whose mappings may have changed since the last launch.
+    pub(super) fn forget_host(&self) {
+        if self.reaches_host() {
+            self.mappings().forget();
+            self.store.frees.fetch_add(1, Ordering::Release);
+        }
+    }
+
+    fn mappings(&self) -> MutexGuard<'_, Mappings> {
+        // A poisoned lock is harmless: at worst a look-up is missing.
+        self.store.mappings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -175,6 +175,8 @@ struct Store {
     locks: b128::Locks,
     /// Whether guests may access all host memory outside of the range.
     host: AtomicBool,
+    /// The mappings of host memory that launches have reached.
+    mappings: Mutex<host_memory::Mappings>,
     /// By device, bytes of [`Pages`].
     held: [Arc<AtomicU64>; DEVICES],
     /// Pages that other processes can map.
@@ -302,6 +304,7 @@ impl Memory {
             frees,
             locks: b128::Locks::default(),
             host: AtomicBool::new(false),
+            mappings: Mutex::default(),
             held: Default::default(),
             exports: Mutex::default(),
             watch: OnceLock::new(),
@@ -484,6 +487,9 @@ impl Memory {
 
     /// Describes the allocation nearest to an address: name, range and distance.
     pub fn nearest(&self, address: u64) -> String {
+        if let Some(part) = self.host_extent(address) {
+            return self.nearest_of_host(part, address);
+        }
         let tables = self.tables();
         if let Some(prose) = tables.mapped_at(address) {
             return prose;
@@ -592,6 +598,7 @@ impl Memory {
 
     /// The next launch number, from 1: `%gridid`.
     pub(crate) fn next_launch(&self) -> u64 {
+        self.forget_host();
         self.store.launches.fetch_add(1, Ordering::Relaxed) + 1
     }
 
@@ -633,15 +640,16 @@ impl Memory {
 
     /// The live allocation that contains an address, if the device may read it.
     fn find(&self, address: u64) -> Option<Extent> {
-        if let Some(extent) = self.host_extent(address) {
-            return Some(extent);
+        if let Some(part) = self.host_extent(address) {
+            return self.mapped_part(part, address);
         }
         let tables = self.tables();
         let (start, a) = tables.at(address)?;
         a.extent(start, tables.peers.access(a.rights, self.device))
     }
 
-    /// The live allocation that contains an address, if some device may read it.
+    /// The live allocation that contains an address, if some device may read it. Whether host memory is
+    /// mapped is not checked: the caller knows.
     fn find_for_host(&self, address: u64) -> Option<Extent> {
         if let Some(extent) = self.host_extent(address) {
             return Some(extent);
@@ -672,8 +680,8 @@ impl Memory {
     fn checked_place<T: Cell>(&self, address: u64) -> Place<T> {
         debug_assert!(!self.store.regions.functions.contains(&address));
         // SAFETY: private to this module. All callers pass addresses inside an allocation or window, which
-        // are committed, or inside lent host memory, which stays valid by the promise of `adopt` or
-        // `reach_host`. They proceed in aligned steps (`split`), and `self` outlives the use of the place.
+        // are committed, or inside host memory, which stays valid by the promise of `adopt` or `reach_host`.
+        // They proceed in aligned steps (`split`), and `self` outlives the use of the place.
         unsafe { Place::new(address) }
     }
 
