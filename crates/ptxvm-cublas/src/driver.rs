@@ -6,6 +6,7 @@
 
 use crate::log;
 use crate::status::{Answer, Status};
+use host_memory::Access;
 use std::ffi::{c_int, c_uint, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -23,7 +24,7 @@ pub(crate) struct Driver {
     retain: extern "C" fn(*mut usize, c_int) -> c_int,
     get_flags: extern "C" fn(usize, *mut c_uint) -> c_int,
     submit: extern "C" fn(usize, c_uint, Run, Release, *mut c_void) -> c_int,
-    reach: extern "C" fn(u64, u64, *mut [u64; 2]) -> c_int,
+    reach: extern "C" fn(u64, u64, c_uint, *mut [u64; 2]) -> c_int,
     _library: libloading::Library,
 }
 
@@ -173,13 +174,40 @@ unsafe extern "C" fn release(work: *mut c_void) {
     drop(unsafe { Box::from_raw(work.cast::<Work>()) });
 }
 
-/// Whether kernels could access these bytes. If not, the address and size of the allocation that contains the
-/// first byte.
+/// Whether kernels could access some bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// Access them as wanted.
+    Permitted,
+    /// Nothing: the bytes are no device memory, nor host memory that kernels can access.
+    Unknown,
+    /// Not access all of them as wanted. With the address and size of the allocation that contains the first
+    /// byte, or zeros.
+    Refused([u64; 2]),
+}
+
+/// Whether kernels could access these bytes, which the call accesses next.
 ///
 /// # Errors
 /// `CUBLAS_STATUS_NOT_INITIALIZED`.
-pub(crate) fn reach(address: u64, bytes: u64) -> Answer<Result<(), [u64; 2]>> {
+pub(crate) fn reach(address: u64, bytes: u64, access: Access) -> Answer<Reach> {
+    ask(address, bytes, c_uint::from(access == Access::Write))
+}
+
+/// Whether the driver knows memory: it is of a device, or host memory that kernels can access.
+///
+/// # Errors
+/// `CUBLAS_STATUS_NOT_INITIALIZED`.
+pub(crate) fn knows(address: u64, bytes: u64) -> Answer<bool> {
+    Ok(ask(address, bytes, 2)? != Reach::Unknown)
+}
+
+fn ask(address: u64, bytes: u64, how: c_uint) -> Answer<Reach> {
     let mut allocation = [0; 2];
-    let code = (driver()?.reach)(address, bytes, &mut allocation);
-    Ok(if code == 0 { Ok(()) } else { Err(allocation) })
+    Ok(match (driver()?.reach)(address, bytes, how, &mut allocation) {
+        0 => Reach::Permitted,
+        // `CUDA_ERROR_INVALID_VALUE`
+        1 => Reach::Unknown,
+        _ => Reach::Refused(allocation),
+    })
 }

@@ -20,12 +20,12 @@
 //! `CUBLAS_STATUS_INTERNAL_ERROR`.
 
 use crate::driver;
+use crate::ffi::Named;
 use crate::ffi::{Pointer, Region};
 use crate::handle::{self, PointerMode, Settings};
 use crate::log;
 use crate::number::{Codec, Work};
 use crate::status::{Answer, Status, valid};
-use crate::storage::Named;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A call with a handle.
@@ -107,9 +107,14 @@ fn decoded<W: Work>(codec: &Codec<W>, bytes: &[u8]) -> W {
 }
 
 impl Call {
-    /// The names of the call and of an argument, for messages.
+    /// An argument that points to memory which the call reads.
     pub(crate) fn named(&self, argument: &'static str) -> Named {
-        (self.name, argument)
+        Named::read(self.name, argument)
+    }
+
+    /// An argument that points to memory which the call writes.
+    pub(crate) fn written(&self, argument: &'static str) -> Named {
+        Named::written(self.name, argument)
     }
 
     /// A number that the call gets through a pointer, to the host or the device by the handle's pointer mode.
@@ -171,7 +176,7 @@ impl Call {
             PointerMode::Host => place.write(&driver::perform(self.settings.stream, work)?),
             PointerMode::Device => {
                 let aligned = if bytes.is_multiple_of(4) { 4 } else { 2 };
-                let named = self.named("result");
+                let named = self.written("result");
                 let region = Region::new(named, place.address(), bytes as u128, aligned)?;
                 self.submit(move || {
                     region.write(0, &work()?);

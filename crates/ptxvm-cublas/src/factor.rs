@@ -9,7 +9,7 @@
 
 use crate::columns::{Columns, Layout};
 use crate::entry::{Call, blas, own};
-use crate::ffi::{Pointer, Region};
+use crate::ffi::{Named, Pointer, Region};
 use crate::gemm::{Base, Place, count, leading};
 use crate::number::{C32, C64, Work};
 use crate::operand::{Fill, Op};
@@ -120,13 +120,13 @@ impl<W: Work> Factors<W> {
 struct Integers(Region);
 
 impl Integers {
-    fn new(call: &Call, name: &'static str, at: Pointer, count: usize) -> Answer<Self> {
-        Ok(Self(Region::new(call.named(name), at.address(), count as u128 * 4, 4)?))
+    fn new(named: Named, at: Pointer, count: usize) -> Answer<Self> {
+        Ok(Self(Region::new(named, at.address(), count as u128 * 4, 4)?))
     }
 
     /// `None` for a null pointer.
-    fn optional(call: &Call, name: &'static str, at: Pointer, count: usize) -> Answer<Option<Self>> {
-        if at.is_null() { Ok(None) } else { Self::new(call, name, at, count).map(Some) }
+    fn optional(named: Named, at: Pointer, count: usize) -> Answer<Option<Self>> {
+        if at.is_null() { Ok(None) } else { Self::new(named, at, count).map(Some) }
     }
 
     fn set(&self, index: usize, value: i32) {
@@ -183,8 +183,9 @@ fn packing<W: Work>(
 ) -> Answer {
     let (fill, n) = (Fill::of(uplo)?, count(n)?);
     leading(full.1, n)?;
-    let full = Matrix::<W>::new(call.named("A"), full.0, (n, n), full.1, own()?)?;
-    let packed = Matrix::<W>::packed(call.named("AP"), packed, n, own()?)?;
+    let named = |name, written: bool| if written { call.written(name) } else { call.named(name) };
+    let full = Matrix::<W>::new(named("A", !packs), full.0, (n, n), full.1, own()?)?;
+    let packed = Matrix::<W>::packed(named("AP", packs), packed, n, own()?)?;
     let of = |stored, layout| Columns { stored, rows: n, layout, only: Some(fill), unit: false };
     let (full, packed) = (of(full, Layout::Full), of(packed, Layout::Packed(fill)));
     let (from, to) = if packs { (full, packed) } else { (packed, full) };
@@ -207,12 +208,12 @@ blas! {
             return Ok(());
         }
         let a = list::<W>(call, "A", a, lda, batch)?;
-        let pivots = Integers::optional(call, "P", pivots, n.saturating_mul(batch))?;
-        let info = Integers::new(call, "info", info, batch)?;
+        let pivots = Integers::optional(call.written("P"), pivots, n.saturating_mul(batch))?;
+        let info = Integers::new(call.written("info"), info, batch)?;
         let call = *call;
         call.submit(move || {
             each(batch, n, |index| {
-                let a = a.matrix(call.named("A"), index, (n, n))?;
+                let a = a.matrix(call.written("A"), index, (n, n))?;
                 let factors = Factors::of(a.all()?, n, pivots.is_some())?;
                 a.store_all(&factors.values);
                 for (row, pivot) in factors.pivots.iter().enumerate() {
@@ -237,15 +238,15 @@ blas! {
             return Ok(());
         }
         let (a, c) = (list::<W>(call, "A", a, lda, batch)?, list::<W>(call, "C", c, ldc, batch)?);
-        let pivots = Integers::optional(call, "P", pivots, n.saturating_mul(batch))?;
-        let info = Integers::new(call, "info", info, batch)?;
+        let pivots = Integers::optional(call.named("P"), pivots, n.saturating_mul(batch))?;
+        let info = Integers::new(call.written("info"), info, batch)?;
         let call = *call;
         call.submit(move || {
             each(batch, n, |index| {
                 let factors = found(&call, &a, pivots, index, n)?;
                 let zero = factors.zero_on_diagonal();
                 info.set(index, zero);
-                let c = c.matrix(call.named("C"), index, (n, n))?;
+                let c = c.matrix(call.written("C"), index, (n, n))?;
                 if zero == 0 {
                     c.store_all(&factors.inverse()?);
                 }
@@ -269,7 +270,7 @@ blas! {
         }
         let a = list::<W>(call, "A", a, lda, batch)?;
         let inverse = list::<W>(call, "Ainv", inverse, ld_inverse, batch)?;
-        let info = Integers::new(call, "info", info, batch)?;
+        let info = Integers::new(call.written("info"), info, batch)?;
         let call = *call;
         call.submit(move || {
             each(batch, n, |index| {
@@ -277,7 +278,7 @@ blas! {
                 let factors = Factors::of(a.all()?, n, true)?;
                 info.set(index, factors.singular);
                 if factors.singular == 0 {
-                    inverse.matrix(call.named("Ainv"), index, (n, n))?.store_all(&factors.inverse()?);
+                    inverse.matrix(call.written("Ainv"), index, (n, n))?.store_all(&factors.inverse()?);
                 }
                 Ok(())
             })
@@ -315,12 +316,12 @@ blas! {
             return Ok(());
         }
         let (a, b) = (list::<W>(call, "A", a, lda, batch)?, list::<W>(call, "B", b, ldb, batch)?);
-        let pivots = Integers::optional(call, "P", pivots, n.saturating_mul(batch))?;
+        let pivots = Integers::optional(call.named("P"), pivots, n.saturating_mul(batch))?;
         let call = *call;
         call.submit(move || {
             each(batch, n, |index| {
                 let factors = found(&call, &a, pivots, index, n)?;
-                let b = b.matrix(call.named("B"), index, (n, nrhs))?;
+                let b = b.matrix(call.written("B"), index, (n, nrhs))?;
                 let mut x = b.all()?;
                 x.chunks_exact_mut(n).for_each(|x| factors.solve(op, x));
                 b.store_all(&x);

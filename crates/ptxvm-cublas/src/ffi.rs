@@ -2,14 +2,14 @@
 //!
 //! A scalar or list of the caller is copied after the system reported that its memory is mapped
 //! ([`host_memory`]). Device memory lies in the address space of the process. It becomes a [`Region`] when
-//! the driver reported that kernels may access all of it.
+//! the driver reported that kernels may read or write all of it.
 //!
-//! Invariant: no access leaves a region. Memory that the driver allocated stays mapped as long as the process
-//! lives, so a concurrent free can only change the values read. Host memory that kernels can access stays
-//! mapped by its registrant's promise. All accesses to regions are relaxed atomics, because kernels may
-//! access the same memory at the same time.
+//! Invariant: no access leaves a region, and only a region that may be written is written. Memory that the
+//! driver allocated stays mapped as long as the process lives, so a concurrent free can only change the
+//! values read. Host memory that kernels can access stays mapped by its registrant's promise. All accesses to
+//! regions are relaxed atomics, because kernels may access the same memory at the same time.
 
-use crate::driver;
+use crate::driver::{self, Reach};
 use crate::log;
 use crate::status::{Answer, Status, valid};
 use host_memory::{Access, could_be, is_in_callers, permits};
@@ -79,31 +79,49 @@ pub(crate) fn text(text: &'static CStr) -> *const c_char {
 /// A function of the caller that receives a line of a log.
 pub(crate) type LogFunction = Option<unsafe extern "C" fn(*const c_char)>;
 
-/// Bytes that kernels may access.
+/// An argument of a call that points to memory: its names, for messages, and how the memory is accessed.
+#[derive(Clone, Copy)]
+pub(crate) struct Named {
+    pub(crate) call: &'static str,
+    pub(crate) argument: &'static str,
+    /// `Write` also permits reading.
+    pub(crate) access: Access,
+}
+
+impl Named {
+    /// Memory that is read only.
+    pub(crate) fn read(call: &'static str, argument: &'static str) -> Self {
+        Self { call, argument, access: Access::Read }
+    }
+
+    /// Memory that is written.
+    pub(crate) fn written(call: &'static str, argument: &'static str) -> Self {
+        Self { call, argument, access: Access::Write }
+    }
+}
+
+/// Bytes that kernels may read, or read and write.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Region {
     start: u64,
     bytes: u64,
+    access: Access,
 }
 
 impl Region {
-    /// The bytes at an address; `call` and `argument` name them in the message.
+    /// The bytes at an address.
     ///
     /// # Errors
     /// `CUBLAS_STATUS_EXECUTION_FAILED`, with a line on standard error, if a kernel could not access all of
-    /// the bytes, or if the address is not a multiple of `aligned`.
-    pub(crate) fn new(
-        (call, argument): (&str, &str),
-        address: u64,
-        bytes: u128,
-        aligned: u64,
-    ) -> Answer<Self> {
+    /// the bytes as the call does, or if the address is not a multiple of `aligned`.
+    pub(crate) fn new(named: Named, address: u64, bytes: u128, aligned: u64) -> Answer<Self> {
+        let Named { call, argument, access } = named;
         let fail = |why: String| {
             log::say(&format!("ptxvm: {call}: `{argument}` {why}"));
             Err(Status::EXECUTION_FAILED)
         };
         if bytes == 0 {
-            return Ok(Self { start: address, bytes: 0 });
+            return Ok(Self { start: address, bytes: 0, access });
         }
         let needs = format_args!("needs {bytes} bytes at {address:#x}");
         if !address.is_multiple_of(aligned) {
@@ -113,10 +131,18 @@ impl Region {
             Ok(bytes) if address.checked_add(bytes).is_some() => bytes,
             _ => return fail(format!("{needs}, which exceeds the address space")),
         };
-        match driver::reach(address, bytes)? {
-            Ok(()) => Ok(Self { start: address, bytes }),
-            Err([_, 0]) => fail(format!("{needs}, where there is no device memory")),
-            Err([start, size]) => fail(format!("{needs}, in an allocation of {size} bytes at {start:#x}")),
+        match driver::reach(address, bytes, access)? {
+            Reach::Permitted => Ok(Self { start: address, bytes, access }),
+            Reach::Unknown | Reach::Refused([_, 0]) => {
+                fail(format!("{needs}, where there is no device memory"))
+            }
+            Reach::Refused([start, size]) if address >= start && bytes <= size - (address - start) => {
+                let verb = if access == Access::Write { "write" } else { "read" };
+                fail(format!("{needs}, which no device may {verb}"))
+            }
+            Reach::Refused([start, size]) => {
+                fail(format!("{needs}, in an allocation of {size} bytes at {start:#x}"))
+            }
         }
     }
 
@@ -124,6 +150,11 @@ impl Region {
         let inside = offset <= self.bytes && bytes <= self.bytes - offset;
         assert!(inside, "ptxvm bug: {bytes} bytes at offset {offset} of a region of {}", self.bytes);
         (self.start + offset) as usize
+    }
+
+    fn check_write(&self, offset: u64, bytes: u64) -> usize {
+        assert!(self.access == Access::Write, "ptxvm bug: a region that is only read is written");
+        self.check(offset, bytes)
     }
 
     /// Copies the region's bytes from an offset.
@@ -148,7 +179,7 @@ impl Region {
 
     /// Copies bytes to an offset of the region.
     pub(crate) fn write(&self, offset: u64, from: &[u8]) {
-        let mut at = self.check(offset, from.len() as u64);
+        let mut at = self.check_write(offset, from.len() as u64);
         let head = (at.wrapping_neg() % 8).min(from.len());
         let (head, rest) = from.split_at(head);
         for byte in head {
@@ -183,7 +214,7 @@ impl Region {
 
     /// Like [`Region::read_element`], for writing.
     pub(crate) fn write_element(&self, offset: u64, from: &[u8]) {
-        let at = self.check(offset, from.len() as u64);
+        let at = self.check_write(offset, from.len() as u64);
         match *from {
             [a, b] if at.is_multiple_of(2) => {
                 cell::<AtomicU16>(at).store(u16::from_ne_bytes([a, b]), Relaxed);

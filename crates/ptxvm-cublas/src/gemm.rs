@@ -10,13 +10,13 @@
 //! pointers are read when the work runs.
 
 use crate::entry::{Call, Scalar, blas, own};
-use crate::ffi::{Pointer, Region};
+use crate::ffi::{Named, Pointer, Region};
 use crate::log;
 use crate::number::{C32, C64, Codec, DataType, Whole, Work};
 use crate::operand::{Op, Operand};
 use crate::product::{self, Product, Term};
 use crate::status::{Answer, valid};
-use crate::storage::{Matrix, Named};
+use crate::storage::Matrix;
 
 /// Products that are prepared at a time.
 const PART: usize = 1024;
@@ -112,7 +112,7 @@ impl<W: Work> Gemm<W> {
 
     /// One of the products. Without `alpha`, only C is used.
     fn product(&self, call: &Call, index: usize, alpha: Option<Scalar<W>>) -> Answer<Product<W>> {
-        let c = self.c.matrix(call.named("C"), index, (self.m, self.n))?;
+        let c = self.c.matrix(call.written("C"), index, (self.m, self.n))?;
         let mut terms = Vec::new();
         if let Some(alpha) = alpha.filter(|_| self.k > 0) {
             let shape = self.ops[0].turn((self.m, self.k));

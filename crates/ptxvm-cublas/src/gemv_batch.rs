@@ -30,17 +30,17 @@ struct Batch<W> {
 impl<W: Work> Batch<W> {
     fn one(&self, call: &Call, index: usize) -> Answer {
         let (to, from) = self.op.turn((self.m, self.n));
-        let vector = |name, place: &Place<W>, size| {
+        let vector = |named, place: &Place<W>, size| {
             let at = place.base.at(index, place.codec.ty);
-            Vector::new(call.named(name), at, size, place.ld, place.codec)
+            Vector::new(named, at, size, place.ld, place.codec)
         };
         let (alpha, beta) = (self.alpha.get(), self.beta.get());
-        let y = vector("y", &self.y, to)?;
+        let y = vector(call.written("y"), &self.y, to)?;
         let mut out = buffer(W::default(), to)?;
         if alpha != W::default() {
             let stored = self.a.matrix(call.named("A"), index, (self.m, self.n))?;
             let a = Columns { stored, rows: self.m, layout: Layout::Full, only: None, unit: false };
-            out = a.multiply(self.op, &vector("x", &self.x, from)?.all()?)?;
+            out = a.multiply(self.op, &vector(call.named("x"), &self.x, from)?.all()?)?;
             out.iter_mut().for_each(|value| *value = alpha * *value);
         }
         if beta != W::default() {

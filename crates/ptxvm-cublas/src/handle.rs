@@ -4,11 +4,12 @@
 //! cuBLASLt, as the documentation promises. Compute modes are stored but have no effect: products are
 //! computed in full precision in all of them.
 
-use crate::driver;
+use crate::driver::{self, Reach};
 use crate::entry::functions;
 use crate::ffi::{LogFunction, Pointer, text};
 use crate::log;
 use crate::status::{Answer, Status, valid};
+use host_memory::Access;
 use std::collections::HashMap;
 use std::ffi::{c_char, c_int};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -167,7 +168,8 @@ functions! {
     cublasSetWorkspace_v2(handle: Pointer, workspace: Pointer, bytes: usize) {
         settings(handle)?;
         valid(workspace.0.is_multiple_of(256) && (bytes == 0 || !workspace.is_null()))?;
-        valid(bytes == 0 || driver::reach(workspace.address(), bytes as u64)?.is_ok())
+        let reach = || driver::reach(workspace.address(), bytes as u64, Access::Write);
+        valid(bytes == 0 || reach()? == Reach::Permitted)
     }
 
     cublasGetVersion_v2(_handle: Pointer, version: Pointer) {

@@ -9,7 +9,7 @@
 //! this matters for overlapping vectors.
 
 use crate::entry::{Call, blas, own};
-use crate::ffi::{Pointer, Region};
+use crate::ffi::{Named, Pointer, Region};
 use crate::handle::PointerMode;
 use crate::number::{C32, C64, Codec, DataType, Work};
 use crate::status::{Answer, valid};
@@ -22,16 +22,11 @@ const PART: usize = 256;
 type Place<W> = (Pointer, i64, Codec<W>);
 
 impl Call {
-    fn vector<W: Work>(
-        &self,
-        name: &'static str,
-        n: i64,
-        (at, increment, codec): Place<W>,
-    ) -> Answer<Vector<W>> {
+    fn vector<W: Work>(&self, named: Named, n: i64, (at, increment, codec): Place<W>) -> Answer<Vector<W>> {
         // With increment 0 the vector is one element, so `n` is not limited by memory; a large `n` would only
         // cost time.
         valid(increment != 0 || n <= i64::from(i32::MAX))?;
-        Vector::new(self.named(name), at, usize::try_from(n).unwrap_or(0), increment, codec)
+        Vector::new(named, at, usize::try_from(n).unwrap_or(0), increment, codec)
     }
 }
 
@@ -84,7 +79,7 @@ pub(crate) fn axpy_of<W: Work>(
     y: Place<W>,
 ) -> Answer {
     let alpha = call.scalar("alpha", alpha, alpha_codec)?;
-    let (x, y) = (call.vector("x", n, x)?, call.vector("y", n, y)?);
+    let (x, y) = (call.vector(call.named("x"), n, x)?, call.vector(call.written("y"), n, y)?);
     call.submit(move || {
         let alpha = alpha.get();
         change_one(&x, &y, |x, y| {
@@ -105,7 +100,7 @@ pub(crate) fn scal_of<W: Work>(
 ) -> Answer {
     let alpha = call.scalar("alpha", alpha, alpha_codec)?;
     let n = if x.1 > 0 { n } else { 0 };
-    let x = call.vector("x", n, x)?;
+    let x = call.vector(call.written("x"), n, x)?;
     call.submit(move || {
         let alpha = alpha.get();
         change_one(&x, &x, |_, x| x.iter_mut().for_each(|x| *x = alpha * *x));
@@ -115,7 +110,7 @@ pub(crate) fn scal_of<W: Work>(
 
 /// y = x
 pub(crate) fn copy_of<W: Work>(call: &Call, n: i64, x: Place<W>, y: Place<W>) -> Answer {
-    let (x, y) = (call.vector("x", n, x)?, call.vector("y", n, y)?);
+    let (x, y) = (call.vector(call.named("x"), n, x)?, call.vector(call.written("y"), n, y)?);
     call.submit(move || {
         change_one(&x, &y, |x, y| y.copy_from_slice(x));
         Ok(())
@@ -124,7 +119,7 @@ pub(crate) fn copy_of<W: Work>(call: &Call, n: i64, x: Place<W>, y: Place<W>) ->
 
 /// x, y = y, x
 pub(crate) fn swap_of<W: Work>(call: &Call, n: i64, x: Place<W>, y: Place<W>) -> Answer {
-    let (x, y) = (call.vector("x", n, x)?, call.vector("y", n, y)?);
+    let (x, y) = (call.vector(call.written("x"), n, x)?, call.vector(call.written("y"), n, y)?);
     call.submit(move || {
         change_both(&x, &y, |x, y| x.swap_with_slice(y));
         Ok(())
@@ -140,7 +135,7 @@ pub(crate) fn dot_of<W: Work>(
     conjugate: bool,
     (result, codec): (Pointer, Codec<W>),
 ) -> Answer {
-    let (x, y) = (call.vector("x", n, x)?, call.vector("y", n, y)?);
+    let (x, y) = (call.vector(call.named("x"), n, x)?, call.vector(call.named("y"), n, y)?);
     call.give_number(result, codec, move || {
         let (mut a, mut b) = ([W::default(); PART], [W::default(); PART]);
         let mut sum = [0.0; 2];
@@ -165,7 +160,7 @@ pub(crate) fn nrm2_of<W: Work>(
     (result, codec): (Pointer, Codec<W>),
 ) -> Answer {
     let n = if x.1 > 0 { n } else { 0 };
-    let x = call.vector("x", n, x)?;
+    let x = call.vector(call.named("x"), n, x)?;
     call.give_number(result, codec, move || {
         let squares = |scale: f64| {
             let mut sum = 0.0;
@@ -205,7 +200,7 @@ pub(crate) fn asum_of<W: Work>(
     (result, codec): (Pointer, Codec<W>),
 ) -> Answer {
     let n = if x.1 > 0 { n } else { 0 };
-    let x = call.vector("x", n, x)?;
+    let x = call.vector(call.named("x"), n, x)?;
     call.give_number(result, codec, move || {
         let mut sum = 0.0;
         each(&x, |_, x| x.iter().for_each(|x| sum += x.size()));
@@ -222,7 +217,7 @@ pub(crate) fn extreme_of<W: Work>(
     is_better: fn(f64, f64) -> bool,
 ) -> Answer {
     let n = if x.1 > 0 { n } else { 0 };
-    let x = call.vector("x", n, x)?;
+    let x = call.vector(call.named("x"), n, x)?;
     let wide = call.wide;
     call.give(result, if wide { 8 } else { 4 }, move || {
         let mut best: Option<(i64, f64)> = None;
@@ -248,7 +243,7 @@ pub(crate) fn rot_of<W: Work>(
     (s, s_codec): (Pointer, Codec<W>),
 ) -> Answer {
     let (c, s) = (call.scalar("c", c, c_codec)?, call.scalar("s", s, s_codec)?);
-    let (x, y) = (call.vector("x", n, x)?, call.vector("y", n, y)?);
+    let (x, y) = (call.vector(call.written("x"), n, x)?, call.vector(call.written("y"), n, y)?);
     call.submit(move || {
         let (c, s) = (c.get(), s.get());
         change_both(&x, &y, |x, y| {
@@ -274,7 +269,7 @@ pub(crate) fn rotm_of<W: Work>(
         let at = if param.is_null() { param } else { param.offset(index * size) };
         given.push(call.scalar("param", at, codec)?);
     }
-    let (x, y) = (call.vector("x", n, x)?, call.vector("y", n, y)?);
+    let (x, y) = (call.vector(call.written("x"), n, x)?, call.vector(call.written("y"), n, y)?);
     call.submit(move || {
         let given: Vec<W> = given.iter().map(|value| value.get()).collect();
         let one = W::ONE;
@@ -329,7 +324,7 @@ pub(crate) fn change_numbers<W: Work>(
             let mut regions = Vec::new();
             for (name, at, codec) in places {
                 let (size, aligned) = (codec.ty.bytes().into(), codec.ty.alignment());
-                regions.push((Region::new(call.named(name), at.address(), size, aligned)?, codec));
+                regions.push((Region::new(call.written(name), at.address(), size, aligned)?, codec));
             }
             call.submit(move || {
                 let load = |(region, codec): &(Region, Codec<W>)| {

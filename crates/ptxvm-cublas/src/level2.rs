@@ -7,12 +7,12 @@
 
 use crate::columns::{Columns, Layout};
 use crate::entry::{Call, Scalar, blas, own};
-use crate::ffi::Pointer;
+use crate::ffi::{Named, Pointer};
 use crate::gemm::{count, leading};
 use crate::number::{C32, C64, Codec, Work};
 use crate::operand::{Fill, Op, is_unit};
 use crate::status::{Answer, valid};
-use crate::storage::{Matrix, Named, Vector};
+use crate::storage::{Matrix, Vector};
 
 /// A full matrix of `rows` by `columns`.
 fn full<W: Work>(
@@ -92,7 +92,7 @@ impl<W: Work> Combine<W> {
         y: (Pointer, i64, usize, Codec<W>),
     ) -> Answer<Self> {
         let (alpha, beta) = (call.own("alpha", alpha)?, call.own("beta", beta)?);
-        let y = Vector::new(call.named("y"), y.0, y.2, y.1, y.3)?;
+        let y = Vector::new(call.written("y"), y.0, y.2, y.1, y.3)?;
         Ok(Self { alpha, x, beta, y })
     }
 
@@ -184,7 +184,7 @@ fn triangular_start<W: Work>(
     a: Columns<W>,
     (x, incx): (Pointer, i64),
 ) -> Answer {
-    let x = Vector::new(call.named("x"), x, a.rows, incx, own()?)?;
+    let x = Vector::new(call.written("x"), x, a.rows, incx, own()?)?;
     call.submit(move || {
         let mut values = x.all()?;
         if solves {

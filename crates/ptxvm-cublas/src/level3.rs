@@ -59,7 +59,7 @@ fn symmetric<W: Work>(
     leading(ldb, m)?;
     leading(ldc, m)?;
     let (alpha, beta) = (call.own::<W>("alpha", alpha)?, call.own("beta", beta)?);
-    let c = Matrix::new(call.named("C"), c, (m, n), ldc, own()?)?;
+    let c = Matrix::new(call.written("C"), c, (m, n), ldc, own()?)?;
     let mut product = Product::scaled(beta, c);
     product.k = inner;
     start(call, alpha, product, move |call, alpha| {
@@ -109,7 +109,7 @@ fn rank<W: Work>(call: &Call, rank: Rank, at: Triangle<W>) -> Answer {
     let real = |is_real: bool| if is_real { Ok(W::real_codec()) } else { own() };
     let alpha = call.scalar("alpha", at.alpha, real(rank.real_alpha)?)?;
     let beta = call.scalar("beta", at.beta, real(rank.hermitian)?)?;
-    let c = Matrix::new(call.named("C"), at.c.0, (n, n), at.c.1, at.codec)?;
+    let c = Matrix::new(call.written("C"), at.c.0, (n, n), at.c.1, at.codec)?;
     let mut product = Product::scaled(beta, c);
     (product.k, product.only, product.hermitian) = (k, Some(fill), rank.hermitian);
     let turned = if rank.hermitian { Op::Adjoint } else { Op::Transposed };
@@ -282,16 +282,22 @@ blas! {
         let in_place = |at: Pointer, ld: i64, op: Op| at != c || ld == ldc && !op.transposes();
         Status::INVALID_VALUE.unless(in_place(a, lda, opa) && in_place(b, ldb, opb))?;
         let (alpha, beta) = (call.own::<W>("alpha", alpha)?, call.own::<W>("beta", beta)?);
-        let out = Matrix::<W>::new(call.named("C"), c, (m, n), ldc, own()?)?;
+        let out = Matrix::<W>::new(call.written("C"), c, (m, n), ldc, own()?)?;
         let call = *call;
+        let part = move |name, factor: W, at, ld, op: Op| -> Answer<Option<(W, Operand<W>)>> {
+            if factor == W::default() {
+                return Ok(None);
+            }
+            let matrix = Matrix::new(call.named(name), at, op.turn((m, n)), ld, own()?)?;
+            Ok(Some((factor, Operand::general(matrix, op))))
+        };
+        let known = |factor: Scalar<W>| match factor {
+            Scalar::Known(factor) => factor,
+            Scalar::At(..) => W::default(),
+        };
+        part("A", known(alpha), a, lda, opa)?;
+        part("B", known(beta), b, ldb, opb)?;
         call.submit(move || {
-            let part = |name, factor: W, at, ld, op: Op| -> Answer<Option<(W, Operand<W>)>> {
-                if factor == W::default() {
-                    return Ok(None);
-                }
-                let matrix = Matrix::new(call.named(name), at, op.turn((m, n)), ld, own()?)?;
-                Ok(Some((factor, Operand::general(matrix, op))))
-            };
             let parts = [part("A", alpha.get(), a, lda, opa)?, part("B", beta.get(), b, ldb, opb)?];
             let (mut tile, mut sums) = (buffer(W::default(), TILE * TILE)?, buffer(W::default(), TILE * TILE)?);
             for column in (0..n).step_by(TILE) {
@@ -329,7 +335,7 @@ blas! {
         leading(lda, m)?;
         leading(ldc, m)?;
         let a = Matrix::<W>::new(call.named("A"), a, (m, n), lda, own()?)?;
-        let c = Matrix::<W>::new(call.named("C"), c, (m, n), ldc, own()?)?;
+        let c = Matrix::<W>::new(call.written("C"), c, (m, n), ldc, own()?)?;
         let size = if side == Side::Left { m } else { n };
         let x = Vector::<W>::new(call.named("x"), x, size, incx, own()?)?;
         call.submit(move || {

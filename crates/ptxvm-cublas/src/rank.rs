@@ -94,9 +94,9 @@ impl Place {
         let (stored, layout) = match self {
             Place::Full(at, ld) => {
                 leading(ld, n)?;
-                (Matrix::new(call.named("A"), at, (n, n), ld, own()?)?, Layout::Full)
+                (Matrix::new(call.written("A"), at, (n, n), ld, own()?)?, Layout::Full)
             }
-            Place::Packed(at) => (Matrix::packed(call.named("AP"), at, n, own()?)?, Layout::Packed(fill)),
+            Place::Packed(at) => (Matrix::packed(call.written("AP"), at, n, own()?)?, Layout::Packed(fill)),
         };
         Ok(Columns { stored, rows: n, layout, only: Some(fill), unit: false })
     }
@@ -117,7 +117,7 @@ fn general<W: Work>(
     let alpha = call.own("alpha", alpha)?;
     let x = Vector::new(call.named("x"), x, m, incx, own()?)?;
     let y = Some(Vector::new(call.named("y"), y, n, incy, own()?)?);
-    let stored = Matrix::<W>::new(call.named("A"), a, (m, n), lda, own()?)?;
+    let stored = Matrix::<W>::new(call.written("A"), a, (m, n), lda, own()?)?;
     let a = Columns { stored, rows: m, layout: Layout::Full, only: None, unit: false };
     Update { alpha, x, y, a, kind }.start(call)
 }

@@ -3,16 +3,13 @@
 //! Invariant: all elements lie in a checked [`Region`]. Memory between the elements of a vector, and below
 //! the last row of a column, is neither read nor written.
 
-use crate::ffi::{Pointer, Region};
+use crate::ffi::{Named, Pointer, Region};
 use crate::number::{Codec, DataType, Work};
 use crate::status::Answer;
 use std::ops::Range;
 
 /// Bytes that are converted at a time.
 const PART: usize = 4096;
-
-/// Names of the call and of its argument, for messages.
-pub(crate) type Named = (&'static str, &'static str);
 
 /// Elements of a region, some of which form a vector or matrix.
 #[derive(Clone, Copy)]

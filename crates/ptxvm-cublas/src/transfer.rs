@@ -8,6 +8,7 @@
 
 use crate::driver;
 use crate::entry::guard;
+use crate::ffi::Named;
 use crate::ffi::{Pointer, Region};
 use crate::gemm::{count, leading};
 use crate::status::{Answer, Status, buffer, valid};
@@ -36,13 +37,19 @@ impl Copy {
         (self.pieces as u128 - 1) * u128::from(pieces.stride) + self.bytes as u128
     }
 
-    fn region(&self, name: &'static str, pieces: Pieces) -> Answer<Region> {
-        Region::new((self.name, name), pieces.at.address(), self.span(pieces), 1)
+    /// The source, which the driver knows.
+    fn source(&self) -> Answer<Region> {
+        Region::new(Named::read(self.name, "x"), self.from.at.address(), self.span(self.from), 1)
+    }
+
+    /// The destination, which the driver knows.
+    fn destination(&self) -> Answer<Region> {
+        Region::new(Named::written(self.name, "y"), self.to.at.address(), self.span(self.to), 1)
     }
 
     fn is_known(&self, pieces: Pieces) -> Answer<bool> {
         let bytes = u64::try_from(self.span(pieces)).map_err(|_| Status::INVALID_VALUE)?;
-        Ok(driver::reach(pieces.at.address(), bytes)?.is_ok())
+        driver::knows(pieces.at.address(), bytes)
     }
 
     fn staging(&self) -> Answer<Vec<u8>> {
@@ -51,7 +58,7 @@ impl Copy {
 
     /// Copies with both sides in the order of the stream.
     fn inside(self, waits: bool) -> Answer {
-        let (from, to) = (self.region("x", self.from)?, self.region("y", self.to)?);
+        let (from, to) = (self.source()?, self.destination()?);
         let work = move || {
             let mut piece = buffer(0, self.bytes)?;
             for index in 0..self.pieces as u64 {
@@ -68,7 +75,7 @@ impl Copy {
         if self.is_known(self.from)? {
             return self.inside(waits);
         }
-        let to = self.region("y", self.to)?;
+        let to = self.destination()?;
         let mut staging = self.staging()?;
         for (index, piece) in staging.chunks_exact_mut(self.bytes).enumerate() {
             self.from.at.offset((index as u64).wrapping_mul(self.from.stride) as usize).read(piece)?;
@@ -87,7 +94,7 @@ impl Copy {
         if self.is_known(self.to)? {
             return self.inside(waits);
         }
-        let from = self.region("x", self.from)?;
+        let from = self.source()?;
         let staging = driver::perform(self.stream, move || {
             let mut staging = self.staging()?;
             for (index, piece) in staging.chunks_exact_mut(self.bytes).enumerate() {

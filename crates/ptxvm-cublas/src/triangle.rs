@@ -246,7 +246,7 @@ blas! {
         if what.m == 0 || what.n == 0 {
             return Ok(());
         }
-        let c = Matrix::new(call.named("C"), c, shape, ldc, own()?)?;
+        let c = Matrix::new(call.written("C"), c, shape, ldc, own()?)?;
         let b = Matrix::new(call.named("B"), b, shape, ldb, own()?)?;
         let a = Matrix::new(call.named("A"), a, (size, size), lda, own()?)?;
         call.submit(move || what.triangle(a).multiply(alpha.get(), &b, &c))
@@ -269,7 +269,7 @@ blas! {
         if what.m == 0 || what.n == 0 {
             return Ok(());
         }
-        let b = Matrix::new(call.named("B"), b, shape, ldb, own()?)?;
+        let b = Matrix::new(call.written("B"), b, shape, ldb, own()?)?;
         let a = Matrix::new(call.named("A"), a, (size, size), lda, own()?)?;
         call.submit(move || what.triangle(a).solve(alpha.get(), &b))
     } => {
@@ -299,7 +299,7 @@ blas! {
         call.submit(move || {
             for index in 0..batch {
                 let a = a.matrix(call.named("A"), index, (size, size))?;
-                let b = b.matrix(call.named("B"), index, shape)?;
+                let b = b.matrix(call.written("B"), index, shape)?;
                 what.triangle(a).solve(alpha.get(), &b)?;
             }
             Ok(())

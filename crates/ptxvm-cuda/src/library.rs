@@ -14,6 +14,7 @@ use crate::ffi::{LibraryWork, Out, Pointer, WorkFunction, WorkRelease};
 use crate::handles::Handle;
 use crate::status::Status;
 use crate::stream::{When, queue};
+use ptxvm::Access;
 use std::ffi::{c_int, c_uint};
 use std::sync::Arc;
 
@@ -39,30 +40,38 @@ extern "C" fn ptxvmSubmit(
     })
 }
 
-/// Whether a kernel could access `bytes` bytes at an address: in one allocation, or anywhere in host memory
-/// that kernels can access. If they are in no single allocation, `allocation` is the address and size of the
-/// one that contains the first byte, or zeros.
+/// Fails unless a kernel could read `bytes` bytes at an address, or with bit 0 of `how` also write them: in
+/// one allocation, or in host memory that kernels can access. The error is `CUDA_ERROR_INVALID_VALUE` if the
+/// address is not one of a device, and kernels cannot access host memory there. Otherwise `allocation` is the
+/// address and size of the allocation that contains the first byte, or zeros. Sanitizers are told, unless bit
+/// 1 of `how` is set. Rights for mapped memory are the most that any device has.
 #[unsafe(no_mangle)]
-extern "C" fn ptxvmReach(address: u64, bytes: u64, allocation: Out<[u64; 2]>) -> Status {
+extern "C" fn ptxvmReach(address: u64, bytes: u64, how: c_uint, allocation: Out<[u64; 2]>) -> Status {
     enter("ptxvmReach", move || {
         let driver = driver()?;
-        let range = driver.vm.allocation_at(address);
-        let inside = range.as_ref().is_some_and(|range| bytes <= range.end - address);
-        let of_host = || {
-            let end = address.saturating_add(bytes);
-            driver.vm.reaches_host()
-                && (end <= driver.range.start || address >= driver.range.end)
-                && host_memory::is_mapped(address as usize, bytes as usize)
+        let (writes, tells) = (how & 1 != 0, how & 2 == 0);
+        let (of_device, of_host) = match writes {
+            false => (Access::Read, host_memory::Access::Read),
+            true => (Access::ReadWrite, host_memory::Access::Write),
         };
-        if inside {
-            // Which of them the library writes is not said.
-            driver.vm.report_write(address, bytes);
+        let end = address.saturating_add(bytes);
+        let is_on_host = end <= driver.range.start || address >= driver.range.end;
+        // Memory that the program registered is at addresses of the host.
+        let permitted = driver.vm.permits(address, bytes, of_device)
+            && (!is_on_host || host_memory::permits(address as usize, bytes as usize, of_host));
+        if permitted {
+            if writes && tells {
+                driver.vm.report_write(address, bytes);
+            }
             return Ok(());
         }
-        if of_host() {
-            return Ok(());
+        if tells {
+            driver.accesses_wrongly(address, usize::try_from(bytes).unwrap_or(usize::MAX));
         }
-        driver.accesses_wrongly(address, usize::try_from(bytes).unwrap_or(usize::MAX));
+        let range = driver.vm.allocation_at(address);
+        if is_on_host && range.is_none() {
+            return Err(Status::InvalidValue);
+        }
         allocation.set(range.map_or([0; 2], |range| [range.start, range.end - range.start]))?;
         Err(Status::IllegalAddress)
     })

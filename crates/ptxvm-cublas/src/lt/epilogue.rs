@@ -6,13 +6,13 @@
 //! Invariant: epilogues apply before elements are rounded to the type of D. Gradients of a bias are summed
 //! from D and the operands in memory, after the product.
 
-use crate::ffi::{Pointer, Region};
+use crate::ffi::{Named, Pointer, Region};
 use crate::log;
 use crate::number::{Codec, Work};
 use crate::operand::Operand;
 use crate::product::Finish;
 use crate::status::{Answer, Status, buffer};
-use crate::storage::{Matrix, Named, Vector};
+use crate::storage::{Matrix, Vector};
 use std::sync::Arc;
 
 /// `cublasLtEpilogue_t` and its arguments.
@@ -118,7 +118,11 @@ pub(super) struct Place<W> {
 
 impl<W: Work> Place<W> {
     fn named(&self, argument: &'static str) -> Named {
-        (self.call, argument)
+        Named::read(self.call, argument)
+    }
+
+    fn written(&self, argument: &'static str) -> Named {
+        Named::written(self.call, argument)
     }
 
     fn offset(&self, stride: i64, bytes: u64) -> usize {
@@ -138,7 +142,7 @@ impl Mask {
         let (at, ld, stride) = epilogue.aux;
         let bytes = (place.shape.1 as u128 - 1) * (ld as u128 / 8) + (place.shape.0 as u128).div_ceil(8);
         let at = at.offset(place.offset(stride / 8, 1));
-        let region = Region::new(place.named("EPILOGUE_AUX_POINTER"), at.address(), bytes, 1)?;
+        let region = Region::new(epilogue.auxiliary(place), at.address(), bytes, 1)?;
         Ok(Self { region, stride: ld as u64 / 8 })
     }
 
@@ -158,6 +162,12 @@ impl Mask {
 }
 
 impl Epilogue {
+    /// The auxiliary matrix: functions write it, and their gradients read it.
+    fn auxiliary<W: Work>(&self, place: &Place<W>) -> Named {
+        let name = "EPILOGUE_AUX_POINTER";
+        if self.has(RELU | GELU) { place.written(name) } else { place.named(name) }
+    }
+
     /// The epilogue of one product of a batch.
     ///
     /// # Errors
@@ -177,8 +187,7 @@ impl Epilogue {
             true => {
                 let (at, ld, stride) = self.aux;
                 let at = at.offset(place.offset(stride, place.aux.ty.bytes()));
-                let named = place.named("EPILOGUE_AUX_POINTER");
-                Some(Matrix::new(named, at, place.shape, ld, place.aux)?)
+                Some(Matrix::new(self.auxiliary(place), at, place.shape, ld, place.aux)?)
             }
             false => None,
         };
@@ -272,7 +281,7 @@ impl Epilogue {
             return Ok(());
         };
         let at = self.bias.0.offset(place.offset(self.bias.1, place.bias.ty.bytes()));
-        Vector::new(place.named("BIAS_POINTER"), at, sums.len(), 1, place.bias)?.store(0, &sums);
+        Vector::new(place.written("BIAS_POINTER"), at, sums.len(), 1, place.bias)?.store(0, &sums);
         Ok(())
     }
 }

@@ -9,7 +9,7 @@ use super::descriptor::{Descriptor, Kind, find};
 use super::epilogue::{Epilogue, Place as Elements, codec};
 use crate::entry::functions;
 use crate::entry::{Call, Scalar};
-use crate::ffi::{Pointer, Region};
+use crate::ffi::{Named, Pointer, Region};
 use crate::gemm::{Base, Kind as Numbers, Place, kind};
 use crate::handle::{self, PointerMode, Settings};
 use crate::log;
@@ -77,7 +77,7 @@ impl Layout {
 
     fn place<W: Work>(&self, name: &'static str, at: Pointer, codec: Codec<W>) -> Answer<Place<W>> {
         let base = match self.list {
-            true => Base::list((CALL, name), at, self.batch)?,
+            true => Base::list(Named::read(CALL, name), at, self.batch)?,
             false => Base::Strided(at, self.stride),
         };
         Ok(Place { base, ld: self.ld, codec })
@@ -207,12 +207,11 @@ struct Task<W> {
 impl<W: Work> Task<W> {
     fn one(&self, index: usize) -> Answer {
         let plan = &self.plan;
-        let matrix =
-            |name, place: &Place<W>, layout: &Layout| place.matrix((CALL, name), index, layout.stored());
+        let matrix = |named, place: &Place<W>, layout: &Layout| place.matrix(named, index, layout.stored());
         let (alpha, beta) = (self.alpha.get(), self.beta.get());
-        let d = matrix("D", &self.d, &plan.d)?;
+        let d = matrix(Named::written(CALL, "D"), &self.d, &plan.d)?;
         // If beta is 0, C may be missing.
-        let c = if beta == W::default() { d } else { matrix("C", &self.c, &plan.c)? };
+        let c = if beta == W::default() { d } else { matrix(Named::read(CALL, "C"), &self.c, &plan.c)? };
         let mut product = Product::scaled(Scalar::Known(beta), c);
         (product.d, product.k) = (d, plan.k);
         let place = Elements {
@@ -223,8 +222,8 @@ impl<W: Work> Task<W> {
             bias: self.bias,
             aux: self.aux,
         };
-        let a = Operand::general(matrix("A", &self.a, &plan.a)?, plan.ops[0]);
-        let b = Operand::general(matrix("B", &self.b, &plan.b)?, plan.ops[1]);
+        let a = Operand::general(matrix(Named::read(CALL, "A"), &self.a, &plan.a)?, plan.ops[0]);
+        let b = Operand::general(matrix(Named::read(CALL, "B"), &self.b, &plan.b)?, plan.ops[1]);
         let (left, right) = if plan.d.by_rows { (b, a) } else { (a, b) };
         let alpha = Scalar::Known(alpha);
         product.terms.push(Term { alpha, conjugate: false, a: left, b: right });
@@ -257,12 +256,12 @@ fn start<W: Work>(call: &Call, plan: &Plan, at: &Arguments, scale: Codec<W>) -> 
         aux: codec(plan.types[1], d)?,
     };
     if !plan.d.list {
-        let matrix = |name, place: &Place<W>, layout: &Layout| -> Answer<Matrix<W>> {
-            place.matrix((CALL, name), 0, layout.stored())
+        let matrix = |named, place: &Place<W>, layout: &Layout| -> Answer<Matrix<W>> {
+            place.matrix(named, 0, layout.stored())
         };
-        matrix("D", &task.d, &plan.d)?;
-        matrix("A", &task.a, &plan.a)?;
-        matrix("B", &task.b, &plan.b)?;
+        matrix(Named::written(CALL, "D"), &task.d, &plan.d)?;
+        matrix(Named::read(CALL, "A"), &task.a, &plan.a)?;
+        matrix(Named::read(CALL, "B"), &task.b, &plan.b)?;
     }
     call.submit(move || (0..task.plan.d.batch).try_for_each(|index| task.one(index)))
 }
@@ -303,7 +302,7 @@ functions! {
     ) {
         super::algorithm::check(algorithm)?;
         if bytes > 0 && !workspace.is_null() {
-            Region::new((CALL, "workspace"), workspace.address(), bytes as u128, 16)?;
+            Region::new(Named::written(CALL, "workspace"), workspace.address(), bytes as u128, 16)?;
         }
         let at = Arguments { alpha, a, b, beta, c, d };
         matmul(handle, operation, [la, lb, lc, ld], at, stream)
