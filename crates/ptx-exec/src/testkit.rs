@@ -293,7 +293,6 @@ impl Machine {
             interests: Arc::new([]),
             allocations: Vec::new(),
             exit: None,
-            exit: None,
             code: Arc::clone(code),
             source: Arc::clone(&self.source),
             address_size: AddressSize::Bits64,
