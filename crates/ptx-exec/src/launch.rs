@@ -386,6 +386,8 @@ pub struct LaunchReport {
     pub steps: u64,
     /// Executed instructions, counted per active lane.
     pub thread_instructions: u64,
+    /// Whether native code could be used: a tool may need the events of a launch.
+    pub native: bool,
     /// The part of `steps` that ran in native code.
     pub native_steps: u64,
     /// The part of `native_steps` that the interpreter executed.
@@ -574,6 +576,7 @@ impl Kernel {
                 }
             }
         }
+        let may_be_native = native.is_some() || supply.is_some();
         let run = GridRun {
             watch,
             code: Arc::clone(&self.code),
@@ -614,6 +617,7 @@ impl Kernel {
         let report = LaunchReport {
             steps: done.steps,
             thread_instructions: done.lane_steps,
+            native: may_be_native,
             native_steps: done.native_steps,
             fallback_steps: done.fallback_steps,
             output: done.output,

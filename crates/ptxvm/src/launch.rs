@@ -221,6 +221,7 @@ impl Report {
         let ptx_exec::launch::LaunchReport {
             steps,
             thread_instructions,
+            native: _,
             native_steps,
             fallback_steps,
             output,

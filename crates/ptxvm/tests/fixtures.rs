@@ -144,17 +144,17 @@ const KNOWN: &[(&str, &str, &str)] = &[
 ];
 
 /// Whether a case runs on this without `PTXVM_TESTS`: every case for the best processor, every other for a
-/// lesser one, whose code takes the longest to compile, and the rest in native code that is watched.
+/// lesser one, whose code takes the longest to compile, and half of the rest in native code that is watched.
 fn is_chosen(on: On, name: &str) -> bool {
-    let even = levels::hash(name).is_multiple_of(2);
+    let hash = levels::hash(name);
     match on {
         On::Interp | On::Watched => true,
         #[cfg(feature = "jit")]
         On::Jit | On::JitTeam(_) => true,
         #[cfg(feature = "jit")]
-        On::JitFor(_) => even,
+        On::JitFor(_) => hash.is_multiple_of(2),
         #[cfg(feature = "jit")]
-        On::JitWatched => !even,
+        On::JitWatched => hash % 4 == 1,
     }
 }
 

@@ -231,7 +231,8 @@ fn native(vm: &Vm, text: &str, params: &[u64]) -> Result<bool, String> {
     let kernel = vm.load("k.ptx", text).expect("right").kernel("k").expect("there");
     let mut launch = Launch::new([2, 1, 1], [64, 1, 1]).engine(Engine::Jit);
     launch.params = params.iter().flat_map(|value| value.to_le_bytes()).collect();
-    vm.launch(&kernel, &launch).map(|report| report.ran.native_instructions > 0).map_err(|e| e.to_string())
+    let report = vm.launch(&kernel, &launch).map_err(|error| error.to_string())?;
+    Ok(report.ran.native)
 }
 
 /// Kernels in which memcheck follows addresses as they run say so, and run in the interpreter.
@@ -353,8 +354,9 @@ fn synccheck_finds_the_same_in_native_code() {
             None => line.to_owned(),
         };
         let twin: String = planted.lines().map(|line| mended(line) + "\n").collect();
-        for text in [&planted, &twin] {
-            for seed in [0, 1] {
+        // In another order than the natural one, native code runs warps one by one.
+        for (text, seeds) in [(&planted, 0..2), (&twin, 0..1)] {
+            for seed in seeds {
                 let run = |engine| under(&[Tool::Synccheck], (&name, text), shape, (engine, seed));
                 let (expected, _) = run(Engine::Interp).expect("it runs");
                 match run(Engine::Jit) {
@@ -371,7 +373,7 @@ fn synccheck_finds_the_same_in_native_code() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(native >= 60 && interpreted >= 1, "{native} in native code, {interpreted} not");
+    assert!(native >= 45 && interpreted >= 1, "{native} in native code, {interpreted} not");
 }
 
 /// A CTA without mistakes stays in native code under both tools: barriers, shuffles, a divergent branch.

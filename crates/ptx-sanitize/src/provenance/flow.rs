@@ -450,8 +450,9 @@ impl Step<'_> {
     /// What a loaded value is based on. No address is stored, so only parameters are addresses.
     fn loaded(&mut self, inst: &Inst) -> Known {
         let [Dst::Reg(reg)] = inst.dsts[..] else { return Known::Plain };
-        let bits = inst.mods.ty().bits();
-        if inst.mods.space() != Space::Param || reg.class != RegClass::R64 || bits != 64 {
+        let wide = reg.class == RegClass::R64 && inst.mods.ty().bits() == 64;
+        let is_tracked = self.registers.binary_search(&reg).is_ok();
+        if inst.mods.space() != Space::Param || !wide || !is_tracked {
             return Known::Plain;
         }
         match inst.srcs.first() {

@@ -612,7 +612,12 @@ impl Jit {
             ran.native = true;
             if !slot.is_partial() || code.stack() > 0 {
                 let code: Arc<dyn Native> = Arc::<Compiled>::clone(code);
-                return Ok(kernel.launch_with(&until.rest(config), Some(&code)));
+                let done = kernel.launch_with(&until.rest(config), Some(&code));
+                if done.as_ref().is_ok_and(|report| !report.native) {
+                    ran.native = false;
+                    ran.why_not = Some("a tool follows addresses that only this launch has".to_owned());
+                }
+                return Ok(done);
             }
         }
         if let Some(Made::Not(why)) = slot.made.get() {

@@ -209,7 +209,8 @@ impl<'a> Coalescing<'a> {
         // An access within the kernel's own variables needs no check.
         if let (Anchor::Variable(var), Space::Shared) = (anchor, access.space) {
             let start = layout.variables.get(var as usize).copied().unwrap_or(0) as i64;
-            let inside = start + offset >= 0 && start + end <= i64::from(layout.shared_bytes);
+            let own = self.planner.own_shared(site);
+            let inside = start + offset >= own.start && start + end <= own.end;
             if inside && (start + offset) % i64::from(bytes) == 0 {
                 return Ok(Check::Within { early: true });
             }
