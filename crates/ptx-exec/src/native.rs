@@ -452,8 +452,12 @@ impl CtaCall<'_> {
             warp.state.smid = self.smid;
             *self.touched |= 1 << id;
         }
-        let shared = self.batch.shared.as_ref().map_or((0, 0), |window| (window.start(), window.bytes()));
-        watched_cta::begin(self.warps, self.index + self.batch.started, self.ctaid, shared);
+        watched_cta::begin(
+            self.warps,
+            self.index + self.batch.started,
+            self.ctaid,
+            self.batch.shared_window(),
+        );
     }
 
     /// Guest memory and its cached bounds.

@@ -6,6 +6,7 @@ mod support;
 use std::ffi::{c_int, c_void};
 use std::process::Command;
 use support::Api;
+use support::host_pages::{mmap, mprotect};
 
 const ILLEGAL_ADDRESS: i32 = 700;
 const PAGE: usize = 4096;
@@ -18,19 +19,6 @@ const CHILD: &str = "PTXVM_TEST_HOST_MEMORY";
 const NONE: c_int = 0;
 const READ: c_int = 1;
 const WRITE: c_int = 3;
-
-// SAFETY: the declarations have the signatures that POSIX gives these functions of the C library.
-unsafe extern "C" {
-    fn mmap(
-        at: *mut c_void,
-        bytes: usize,
-        rights: c_int,
-        flags: c_int,
-        file: c_int,
-        offset: i64,
-    ) -> *mut c_void;
-    fn mprotect(at: *mut c_void, bytes: usize, rights: c_int) -> c_int;
-}
 
 /// Three pages of words that are 1.
 struct Pages(*mut c_void);

@@ -6,6 +6,7 @@ mod support;
 use std::ffi::{c_int, c_void};
 use std::process::Command;
 use support::Api;
+use support::host_pages::{mmap, mprotect};
 
 const INVALID_VALUE: i32 = 1;
 const ILLEGAL_ADDRESS: i32 = 700;
@@ -18,19 +19,6 @@ const SIZES: [usize; 7] = [1, 64, PAGE, 5 * PAGE, 64 << 10, 256 << 10, PAGES * P
 /// `PROT_NONE`, `PROT_READ`
 const NONE: c_int = 0;
 const READ: c_int = 1;
-
-// SAFETY: the declarations have the signatures that POSIX gives these functions of the C library.
-unsafe extern "C" {
-    fn mmap(
-        at: *mut c_void,
-        bytes: usize,
-        rights: c_int,
-        flags: c_int,
-        file: c_int,
-        offset: i64,
-    ) -> *mut c_void;
-    fn mprotect(at: *mut c_void, bytes: usize, rights: c_int) -> c_int;
-}
 
 /// Memory of zeros, in which some pages have other rights.
 struct Memory(usize);

@@ -71,6 +71,13 @@ pub(crate) struct CtaBatch<'a> {
     pub(crate) initial: InitialSlots,
 }
 
+impl CtaBatch<'_> {
+    /// Address and bytes of the shared memory.
+    pub(super) fn shared_window(&self) -> (u64, u64) {
+        self.shared.as_ref().map_or((0, 0), |window| (window.start(), window.bytes()))
+    }
+}
+
 impl CtaCall<'_> {
     /// Starts the next CTA of the batch: its number, slots and shared memory. `false` if no CTA may start in
     /// this call.
@@ -96,8 +103,7 @@ impl CtaCall<'_> {
         self.batch.initial.put(self.slots, self.kept);
         if std::mem::take(self.begun) {
             let (index, ctaid) = ended;
-            let shared = self.batch.shared.as_ref().map_or((0, 0), |w| (w.start(), w.bytes()));
-            watched_cta::end(self.warps, index, ctaid, shared);
+            watched_cta::end(self.warps, index, ctaid, self.batch.shared_window());
             *self.touched = 0;
         }
         true

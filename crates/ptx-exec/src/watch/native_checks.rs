@@ -1,9 +1,9 @@
 //! What native code of a watched kernel checks in place of reporting events.
 //!
-//! Native code reports no events. A kernel can run in native code all the same if its observers would learn
-//! nothing from its events but what the code can check: that an access stays within the object of its
-//! address, instead of its whole allocation or window, and that whole warps execute barriers and
-//! warp-synchronous instructions. Where a check fails, the interpreter executes the instruction, watched.
+//! Native code reports no events. An observer permits native code if checks in the code replace the events
+//! that it needs. There are two checks: an access stays within the object of its address, which is smaller
+//! than its allocation or window; and whole warps execute barriers and warp-synchronous instructions. Where a
+//! check fails, the interpreter executes the instruction and reports its events.
 //!
 //! Invariant: what an observer would report fails a check of native code.
 
@@ -62,7 +62,7 @@ impl InstObjects {
     }
 
     /// With other objects.
-    pub fn map(self, f: impl Fn(Object) -> Object) -> Self {
+    fn map(self, f: impl Fn(Object) -> Object) -> Self {
         match self {
             InstObjects::One(object) => InstObjects::One(object.map(f)),
             InstObjects::Copy { shared, global } => {

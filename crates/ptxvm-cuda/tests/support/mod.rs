@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test uses a part of it")]
 
 mod api;
+pub(crate) mod host_pages;
 
 #[allow(unused_imports, reason = "each test uses a part of it")]
 pub(crate) use api::{Api, Arguments, KERNELS, Params};
