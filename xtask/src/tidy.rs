@@ -22,6 +22,7 @@ const MAX_COLUMNS: usize = 110;
 const UNSAFE_ALLOWED: &[&str] = &[
     "crates/host-memory/src/",
     "crates/ptx-exec/src/mem/",
+    "crates/ptx-exec/src/shadow.rs",
     "crates/ptx-exec/src/warp.rs",
     "crates/ptx-exec/src/wide.rs",
     "crates/ptxvm/src/host.rs",

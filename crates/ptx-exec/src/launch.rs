@@ -571,7 +571,9 @@ impl Kernel {
             supply = supply.filter(|supply| supply.is_checked());
             if native.is_some() || supply.is_some() {
                 match (watch.allocations(facts), self.native_needs()) {
-                    (Some(list), NativeNeeds::Checks(checks)) => (allocations, exit) = (list, checks.exit),
+                    (Some(list), NativeNeeds::Checks(checks)) if self.has_shadow_for(checks) => {
+                        (allocations, exit) = (list, checks.exit);
+                    }
                     _ => (native, supply) = (None, None),
                 }
             }

@@ -27,6 +27,7 @@ pub mod native;
 mod pool;
 mod printf;
 mod sched;
+pub mod shadow;
 #[cfg(test)]
 mod testkit;
 pub mod texture;

@@ -43,6 +43,7 @@ pub use place::Place;
 pub use site::{Site, WarpFacts};
 
 use crate::lanes::{LaneMask, Registers};
+use crate::shadow::ShadowMemory;
 use ptx::ir::Function;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -78,6 +79,20 @@ pub trait Observer: Send {
     /// Lanes continue in the interpreter, at the place of the site, after native code has executed
     /// instructions of theirs.
     fn resumes(&mut self, _site: &Site, _lanes: LaneMask) {}
+    /// Whether native code may execute these lanes from the site on, which is the start of a block. Asked
+    /// each time that the interpreter could enter native code; what [`Observer::native_checks`] says holds
+    /// for native code that begins at the start of the kernel.
+    fn permits_native(&mut self, _site: &Site, _lanes: LaneMask) -> bool {
+        true
+    }
+
+    /// Whether the observer records undefined bits in shadow memory. Windows that begin are then marked as
+    /// undefined.
+    fn wants_shadow(&self) -> bool {
+        false
+    }
+    /// The memory that the observer is attached to has this shadow, in which everything is defined.
+    fn shadowed(&mut self, _shadow: &Arc<ShadowMemory>) {}
 
     /// Whether the machine continues after misused barriers and warp-synchronous instructions, which are
     /// otherwise traps or deadlocks. An observer that returns true reports them.
@@ -252,6 +267,11 @@ impl Watch {
     /// Whether the machine continues after misuse: see [`Observer::mends`].
     pub(crate) fn mends(&self) -> bool {
         self.mends
+    }
+
+    /// Whether an observer wants shadow memory.
+    pub(crate) fn wants_shadow(&self) -> bool {
+        self.observers().iter().any(|observer| observer.wants_shadow())
     }
 
     /// Whether an observer wants to see accesses.

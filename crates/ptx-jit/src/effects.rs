@@ -51,6 +51,8 @@ pub(crate) fn is_native_atomic(mods: &Mods) -> bool {
 pub(crate) struct NativeEffects {
     /// Whether only whole warps may execute barriers and warp-synchronous instructions, for observers.
     pub(crate) whole: bool,
+    /// Whether only defined bytes may be loaded, for observers.
+    pub(crate) defined: bool,
 }
 
 /// Whether the result of an instruction depends on nothing but its operands, lane by lane, and the
@@ -83,6 +85,16 @@ pub(crate) fn carry(inst: &Inst) -> (bool, bool) {
     }
 }
 
+/// Whether an instruction loads bytes into registers that may be undefined.
+pub(crate) fn loads_bytes(inst: &Inst) -> bool {
+    match inst.op {
+        // Parameters of kernels are defined.
+        Op::Ld | Op::LdNc | Op::Ldu => inst.mods.space() != Space::Param,
+        Op::Atom | Op::Red | Op::Ldmatrix | Op::WmmaLoad => true,
+        _ => false,
+    }
+}
+
 impl Effects for NativeEffects {
     fn does_sync(&self, inst: &Inst) -> bool {
         matches!(inst.op, Op::ShflSync | Op::VoteSync | Op::BarWarpSync | Op::MatchAny | Op::MatchAll)
@@ -90,6 +102,10 @@ impl Effects for NativeEffects {
 
     fn syncs_whole_warps_only(&self) -> bool {
         self.whole
+    }
+
+    fn exits_before(&self, inst: &Inst) -> bool {
+        self.defined && loads_bytes(inst)
     }
 
     fn is_of_whole_warp(&self, inst: &Inst) -> bool {

@@ -14,6 +14,7 @@ use crate::tuning::{COARSE_WARP_MAX_DECLINED_CTAS, COARSE_WARP_TRIAL_CTAS, OPS_P
 use ptx::analysis::calls::reads_clocks;
 use ptx_exec::lanes::{LANES, Lane, LaneMask, Registers};
 use ptx_exec::launch::Kernel;
+use ptx_exec::mem::View;
 use ptx_exec::native::{
     BarrierState, CoarseCode, CtaCall, CtaCode, CtaStop, Line, Native, NativeCache, NativeCall, NativeStop,
     Reach, TidTable, Windows,
@@ -249,7 +250,7 @@ impl Native for Compiled {
             return NativeStop::Declined;
         }
         let Some(entry) = self.entry else { return NativeStop::Declined };
-        let windows = call.mem.windows();
+        let (windows, shadow) = (call.mem.windows(), distance(call.mem));
         let grid = &call.warp.grid;
         let mut frame = Frame {
             carry: &mut call.warp.carry,
@@ -260,7 +261,7 @@ impl Native for Compiled {
             mask: call.mask,
             live: call.warp.live,
             block: call.block,
-            ..frame(grid, windows, call.regs, call.cache)
+            ..frame(grid, (windows, shadow), call.regs, call.cache)
         };
         frame.warp[0] = call.warp.warpid;
         frame.warp[2] = call.warp.smid;
@@ -307,7 +308,7 @@ impl Native for Compiled {
         let Some(entry) = self.team else { return CtaStop::BarrierMismatch };
         let frees = call.view().memory().frees();
         self.ready(call.cache, frees);
-        let windows = call.view().windows();
+        let (windows, shadow) = (call.view().windows(), distance(call.view()));
         let CoarseCode { warps, cta, .. } = &self.made.team;
         let teams = self.tids.len() / *warps as usize;
         if call.slots.len() != teams || call.kept.len() * 64 < teams * cta.bytes as usize {
@@ -322,7 +323,7 @@ impl Native for Compiled {
             warps: teams as u32,
             round: call.round,
             turns: call.fuel,
-            ..frame(call.grid, windows, call.regs, call.cache)
+            ..frame(call.grid, (windows, shadow), call.regs, call.cache)
         };
         frame.warp[0] = call.warp;
         frame.warp[2] = call.smid;
@@ -378,7 +379,7 @@ impl Native for Compiled {
         let Some(entry) = self.entry else { return CtaStop::Warp(NativeStop::Declined) };
         let frees = call.view().memory().frees();
         self.ready(call.cache, frees);
-        let windows = call.view().windows();
+        let (windows, shadow) = (call.view().windows(), distance(call.view()));
         let warps = self.tids.len();
         if call.slots.len() != warps || call.kept.len() * 64 < warps * self.made.cta.bytes as usize {
             return CtaStop::Warp(NativeStop::Declined);
@@ -396,7 +397,7 @@ impl Native for Compiled {
             warps: warps as u32,
             round: call.round,
             turns: call.fuel,
-            ..frame(call.grid, windows, call.regs, call.cache)
+            ..frame(call.grid, (windows, shadow), call.regs, call.cache)
         };
         frame.warp[0] = call.warp;
         frame.warp[2] = call.smid;
@@ -466,8 +467,18 @@ impl Compiled {
     }
 }
 
+/// The distance from guest memory to its shadow; 0 if it has none.
+fn distance(view: &View) -> u64 {
+    view.memory().shadow().map_or(0, |shadow| shadow.distance())
+}
+
 /// A frame without the fields of the warp.
-fn frame(grid: &GridShape, windows: Windows, regs: &mut Registers, cache: &mut NativeCache) -> Frame {
+fn frame(
+    grid: &GridShape,
+    (windows, shadow): (Windows, u64),
+    regs: &mut Registers,
+    cache: &mut NativeCache,
+) -> Frame {
     use std::ptr::{null, null_mut};
     Frame {
         r16: regs.r16.as_mut_ptr().cast(),
@@ -481,6 +492,7 @@ fn frame(grid: &GridShape, windows: Windows, regs: &mut Registers, cache: &mut N
         room: cache.room.as_mut_ptr().cast(),
         user: null_mut(),
         shared: [windows.shared.0, windows.shared.1],
+        shadow,
         params: windows.params.0,
         local: [windows.local.0, windows.local.1, windows.local.2],
         offset: 0,

@@ -107,6 +107,8 @@ impl Passes {
     pub(crate) const ALL: Passes = Passes { off: None, last: Pass::Shapes };
     /// Also those that plan how it accesses memory.
     pub(crate) const PLANS: Passes = Passes { off: None, last: Pass::Groups };
+    /// The same without groups of accesses: each access is emitted on its own.
+    pub(crate) const SINGLE_ACCESSES: Passes = Passes { off: None, last: Pass::Checks };
 
     /// All but one, up to another.
     pub(crate) fn without(off: Option<Pass>, last: Pass) -> Self {

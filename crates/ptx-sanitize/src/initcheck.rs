@@ -22,6 +22,7 @@
 
 mod clean;
 mod memory;
+mod native;
 mod results;
 
 use crate::registers::{Frame, Frames};
@@ -29,10 +30,12 @@ use crate::shadow::{Shadow, width};
 use crate::undefined::{Value, result};
 use crate::{Described, Finding, Kind, OtherAccess, Recorder};
 use clean::Dirty;
+use native::LiveRegisters;
 use ptx::ir::{Addr, Base, Builtin, Callee, Dst, Function, Inst, Reg, RegClass, Src, Terminator};
 use ptx::isa::{AtomOp, Class as RowClass, Op, Slot, Space, Ty, Word};
 use ptx_exec::lanes::{Lane, LaneMask, Registers, lanes_of};
 use ptx_exec::mem::Class;
+use ptx_exec::shadow::ShadowMemory;
 use ptx_exec::watch::{
     Access, AccessKind, Allocated, ArgumentMove, BarrierEvent, CtaFacts, HostAccess, HostAccessKind,
     Interest, KernelFacts, LaunchFacts, MovePlace, NativeChecks, Observer, Site, WarpSyncEvent,
@@ -119,7 +122,8 @@ pub(crate) struct Initcheck {
     frames: Frames<Undefined>,
     shadow: Shadow,
     origins: Vec<Origin>,
-    known: HashMap<(usize, ptx_exec::watch::Place, bool), u32>,
+    /// By place, whether it is a store, and CTA: the index in [`Initcheck::origins`].
+    known: HashMap<(ptx_exec::watch::Place, bool, Option<u64>), u32>,
     /// By a fourth of the generic address: what stored undefined bytes there last.
     stored: HashMap<u64, Stored>,
     /// Start and end of allocations in which everything counts as defined, because the host can write there
@@ -129,6 +133,7 @@ pub(crate) struct Initcheck {
     pending: Vec<(Reg, Lane<u64>, u32)>,
     loaded: Option<Loaded>,
     carry: HashMap<u32, LaneMask>,
+    live: LiveRegisters,
 }
 
 impl Initcheck {
@@ -154,6 +159,7 @@ impl Initcheck {
             pending: Vec::new(),
             loaded: None,
             carry: HashMap::new(),
+            live: LiveRegisters::default(),
         }
     }
 
@@ -167,9 +173,13 @@ impl Initcheck {
         site.launch.memory.is_exclusive(address) && !self.is_untracked(address)
     }
 
-    /// The origin that the site's instruction is, for a lane.
+    /// The origin that the site's instruction is, for a lane. Each CTA has its own, so that a finding does
+    /// not depend on the order of CTAs, unless there are very many.
     fn origin(&mut self, site: &Site, lane: usize, store: bool, what: impl Fn() -> String) -> u32 {
-        let key = (Arc::as_ptr(&site.launch) as usize, site.place, store);
+        /// Chosen: they take a few megabytes.
+        const MOST: usize = 10_000;
+        let cta = (self.origins.len() < MOST).then_some(site.warp.cta);
+        let key = (site.place, store, cta);
         if let Some(known) = self.known.get(&key) {
             return *known;
         }
@@ -403,8 +413,24 @@ fn bits_of(regs: &Registers, reg: Reg, lane: usize) -> u64 {
 }
 
 impl Observer for Initcheck {
-    fn native_checks(&mut self, _kernel: &KernelFacts<'_>) -> Result<NativeChecks, String> {
-        Err("initcheck needs the events of every instruction".to_owned())
+    fn native_checks(&mut self, kernel: &KernelFacts<'_>) -> Result<NativeChecks, String> {
+        native::checks(kernel)
+    }
+
+    fn resumes(&mut self, site: &Site, lanes: LaneMask) {
+        self.leave_native(site, lanes);
+    }
+
+    fn permits_native(&mut self, site: &Site, lanes: LaneMask) -> bool {
+        self.is_defined(site, lanes)
+    }
+
+    fn wants_shadow(&self) -> bool {
+        true
+    }
+
+    fn shadowed(&mut self, shadow: &Arc<ShadowMemory>) {
+        self.shadow.share(shadow);
     }
 
     fn interests(&self, function: &Function) -> Vec<Vec<Interest>> {
@@ -417,6 +443,9 @@ impl Observer for Initcheck {
 
     fn cta_begins(&mut self, _launch: &Arc<LaunchFacts>, cta: &CtaFacts) {
         self.frames.begin(cta);
+        if self.shadow.is_shared() {
+            return;
+        }
         self.shadow.undefine(cta.shared.0..cta.shared.0 + cta.shared.1);
         for (start, bytes) in &cta.locals {
             self.shadow.undefine(*start..start + 32 * bytes);

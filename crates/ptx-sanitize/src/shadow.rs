@@ -1,11 +1,16 @@
 //! The undefined bits of guest memory, by generic address.
 //!
-//! Invariant: memory is defined unless it was marked as undefined. The shadow needs one byte for each byte of
-//! undefined memory that was touched since; undefined whole pages are stored as ranges.
+//! They are in the machine's shadow memory, which native code reads and writes too. Where the system has no
+//! room for that, they are in pages of this module's own: one byte for each byte of undefined memory that was
+//! touched since, and ranges of whole pages that are undefined.
+//!
+//! Invariant: memory is defined unless it was marked as undefined.
 
+use ptx_exec::shadow::ShadowMemory;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Bytes of a page.
 const PAGE: u64 = 4096;
@@ -33,6 +38,9 @@ impl Hasher for PageHasher {
 /// Undefined bits of memory.
 #[derive(Debug, Default)]
 pub(crate) struct Shadow {
+    /// The machine's shadow memory. Then the pages and ranges below are empty: memory without a shadow there
+    /// is defined.
+    machine: Option<Arc<ShadowMemory>>,
     /// By number: for each byte, its undefined bits.
     pages: HashMap<u64, Box<[u8; PAGE as usize]>, BuildHasherDefault<PageHasher>>,
     /// Start and end of ranges of whole pages that are undefined where they are not in `pages`; never
@@ -41,6 +49,16 @@ pub(crate) struct Shadow {
 }
 
 impl Shadow {
+    /// Uses the machine's shadow memory from now on.
+    pub(crate) fn share(&mut self, machine: &Arc<ShadowMemory>) {
+        self.machine = Some(Arc::clone(machine));
+    }
+
+    /// Whether the machine marks windows that begin as undefined.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.machine.is_some()
+    }
+
     /// Whether a page that is not in `pages` is undefined.
     fn default_of(&self, page: u64) -> bool {
         self.undefined.range(..=page * PAGE).next_back().is_some_and(|(_, end)| *end > page * PAGE)
@@ -53,7 +71,7 @@ impl Shadow {
 
     /// Whether there is anything undefined at all.
     pub(crate) fn is_empty(&self) -> bool {
-        self.pages.is_empty() && self.undefined.is_empty()
+        self.machine.is_none() && self.pages.is_empty() && self.undefined.is_empty()
     }
 
     /// Looks up bits at addresses near each other.
@@ -63,6 +81,9 @@ impl Shadow {
 
     /// As [`Shadow::define`], of a range within few pages.
     pub(crate) fn define_few(&mut self, range: Range<u64>) {
+        if let Some(machine) = &self.machine {
+            return machine.mark(range, false);
+        }
         let mut at = range.start;
         while at < range.end {
             let page = at / PAGE;
@@ -79,6 +100,9 @@ impl Shadow {
 
     /// The undefined bits of up to eight bytes, the first in the low byte.
     pub(crate) fn bits(&self, address: u64, bytes: u32) -> u64 {
+        if let Some(machine) = &self.machine {
+            return machine.bits(address, bytes);
+        }
         let (page, at) = (address / PAGE, (address % PAGE) as usize);
         if at + bytes as usize <= PAGE as usize {
             return match self.pages.get(&page) {
@@ -97,6 +121,9 @@ impl Shadow {
 
     /// Sets the undefined bits of up to eight bytes.
     pub(crate) fn set(&mut self, address: u64, bytes: u32, bits: u64) {
+        if let Some(machine) = &self.machine {
+            return machine.set(address, bytes, bits);
+        }
         let (page, at) = (address / PAGE, (address % PAGE) as usize);
         if at + bytes as usize > PAGE as usize {
             for i in 0..bytes {
@@ -113,6 +140,9 @@ impl Shadow {
 
     /// Memory is undefined from now on.
     pub(crate) fn undefine(&mut self, range: Range<u64>) {
+        if let Some(machine) = &self.machine {
+            return machine.mark(range, true);
+        }
         let whole = self.edges(range, 0xff);
         if whole.is_empty() {
             return;
@@ -135,6 +165,9 @@ impl Shadow {
 
     /// Memory is defined from now on.
     pub(crate) fn define(&mut self, range: Range<u64>) {
+        if let Some(machine) = &self.machine {
+            return machine.mark(range, false);
+        }
         if self.is_empty() {
             return;
         }
@@ -196,6 +229,9 @@ impl Shadow {
 
     /// Copies what is known of bytes to other bytes.
     pub(crate) fn copy(&mut self, from: u64, to: u64, bytes: u64) {
+        if let Some(machine) = &self.machine {
+            return machine.copy(from, to, bytes);
+        }
         if self.is_empty() {
             return;
         }
@@ -235,6 +271,9 @@ impl Shadow {
 
     /// Runs of bytes with undefined bits, at most so many.
     pub(crate) fn runs(&self, range: Range<u64>, most: usize) -> Vec<Range<u64>> {
+        if let Some(machine) = &self.machine {
+            return machine.runs(range, most);
+        }
         let mut runs: Vec<Range<u64>> = Vec::new();
         let mut at = range.start;
         while at < range.end && runs.len() <= most {
@@ -275,6 +314,9 @@ impl Reader<'_> {
         if end <= start || end - start > SHORT || (end - 1) / PAGE != page {
             return false;
         }
+        if let Some(machine) = &self.shadow.machine {
+            return machine.runs(start..end, 1).is_empty();
+        }
         self.go_to(page);
         let at = (start % PAGE) as usize;
         match self.bits {
@@ -295,6 +337,9 @@ impl Reader<'_> {
     /// As [`Shadow::bits`].
     #[inline]
     pub(crate) fn bits(&mut self, address: u64, bytes: u32) -> u64 {
+        if let Some(machine) = &self.shadow.machine {
+            return machine.bits(address, bytes);
+        }
         let (page, at) = (address / PAGE, (address % PAGE) as usize);
         if at + bytes as usize > PAGE as usize {
             return self.shadow.bits(address, bytes);

@@ -84,7 +84,7 @@ fn quoted(value: &str) -> String {
 
 /// Every variable that differs from our environment, with its value.
 fn variables(options: &ExecOptions, folder: &Folder) -> Result<Vec<(&'static str, OsString)>, UsageError> {
-    let in_native = |tool: &ptxvm::Tool| matches!(tool, ptxvm::Tool::Memcheck | ptxvm::Tool::Synccheck);
+    let in_native = |tool: &ptxvm::Tool| *tool != ptxvm::Tool::Racecheck;
     let tools = options.tools.tool.as_ref().map_or(&[][..], |tools| &tools.0);
     if options.library.wants_native()
         && let Some(tool) = tools.iter().find(|tool| !in_native(tool))

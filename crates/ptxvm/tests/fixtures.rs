@@ -36,6 +36,9 @@ enum On {
     /// events of the kernel.
     #[cfg(feature = "jit")]
     JitWatched,
+    /// The same under initcheck.
+    #[cfg(feature = "jit")]
+    JitDefined,
 }
 
 impl On {
@@ -43,7 +46,7 @@ impl On {
         match self {
             On::Interp | On::Watched => Engine::Interp,
             #[cfg(feature = "jit")]
-            On::Jit | On::JitFor(_) | On::JitTeam(_) | On::JitWatched => Engine::Jit,
+            On::Jit | On::JitFor(_) | On::JitTeam(_) | On::JitWatched | On::JitDefined => Engine::Jit,
         }
     }
 
@@ -51,7 +54,7 @@ impl On {
         match self {
             On::Interp | On::Watched => None,
             #[cfg(feature = "jit")]
-            On::Jit | On::JitTeam(_) | On::JitWatched => None,
+            On::Jit | On::JitTeam(_) | On::JitWatched | On::JitDefined => None,
             #[cfg(feature = "jit")]
             On::JitFor(cpu) => Some(cpu),
         }
@@ -61,7 +64,7 @@ impl On {
         match self {
             On::Interp | On::Watched => None,
             #[cfg(feature = "jit")]
-            On::Jit | On::JitFor(_) | On::JitWatched => None,
+            On::Jit | On::JitFor(_) | On::JitWatched | On::JitDefined => None,
             #[cfg(feature = "jit")]
             On::JitTeam(warps) => Some(warps),
         }
@@ -75,6 +78,8 @@ impl On {
             On::Jit | On::JitFor(_) | On::JitTeam(_) => &[],
             #[cfg(feature = "jit")]
             On::JitWatched => &[Tool::Memcheck, Tool::Synccheck],
+            #[cfg(feature = "jit")]
+            On::JitDefined => &[Tool::Initcheck],
         }
     }
 
@@ -94,6 +99,8 @@ const QUICK_SCHEDULES: &[Schedule] = &[
     (2, 0, On::JitFor(Cpu::Baseline)),
     #[cfg(feature = "jit")]
     (2, 0, On::JitWatched),
+    #[cfg(feature = "jit")]
+    (2, 0, On::JitDefined),
 ];
 const QUICK_VARIANT_SCHEDULES: &[Schedule] = &[
     (2, 3, On::Interp),
@@ -120,6 +127,8 @@ const MAIN_SCHEDULES: &[Schedule] = &[
     (2, 0, On::JitTeam(4)),
     #[cfg(feature = "jit")]
     (2, 0, On::JitWatched),
+    #[cfg(feature = "jit")]
+    (2, 0, On::JitDefined),
 ];
 const VARIANT_SCHEDULES: &[Schedule] = &[
     (2, 3, On::Interp),
@@ -129,6 +138,8 @@ const VARIANT_SCHEDULES: &[Schedule] = &[
     (1, 0, On::Jit),
     #[cfg(feature = "jit")]
     (2, 0, On::JitWatched),
+    #[cfg(feature = "jit")]
+    (2, 0, On::JitDefined),
 ];
 
 /// Known findings of cases: prefix of their names, kind of finding, and explanation. They are accepted
@@ -144,7 +155,7 @@ const KNOWN: &[(&str, &str, &str)] = &[
 ];
 
 /// Whether a case runs on this without `PTXVM_TESTS`: every case for the best processor, every other for a
-/// lesser one, whose code takes the longest to compile, and half of the rest in native code that is watched.
+/// lesser one, whose code takes the longest to compile, and a quarter in native code that is watched.
 fn is_chosen(on: On, name: &str) -> bool {
     let hash = levels::hash(name);
     match on {
@@ -154,7 +165,9 @@ fn is_chosen(on: On, name: &str) -> bool {
         #[cfg(feature = "jit")]
         On::JitFor(_) => hash.is_multiple_of(2),
         #[cfg(feature = "jit")]
-        On::JitWatched => hash % 4 == 1,
+        On::JitWatched => hash % 8 == 1,
+        #[cfg(feature = "jit")]
+        On::JitDefined => hash % 8 == 5,
     }
 }
 

@@ -156,16 +156,16 @@ fn relative(list: &[Finding]) -> String {
     })
 }
 
-/// The findings of memcheck are the same in native code, with all that they say. Kernels whose events it
-/// needs have no native code, and say why.
-#[test]
-fn memcheck_finds_the_same_in_native_code() {
+/// Compares the findings of a tool in native code with those in the interpreter, with all that they say, for
+/// the cases of some files. Kernels whose events it needs have no native code, and name the tool. Returns how
+/// many kernels native code has executed, and how many it has not.
+fn in_both_engines(tool: Tool, files: &[&str]) -> (usize, usize) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/sanitize");
     let mut wrong = Vec::new();
     let (mut native, mut interpreted) = (0, 0);
-    for file in ["memcheck.case", "spaces.case", "native.case"] {
+    for file in files {
         let text = std::fs::read_to_string(folder.join(file)).expect("a file");
-        for case in cases(&text).into_iter().filter(|case| case.tool == Tool::Memcheck) {
+        for case in cases(&text).into_iter().filter(|case| case.tool == tool) {
             for text in [&case.wrong, &case.mended] {
                 let (expected, _) = findings(&case, text, Engine::Interp).expect("it runs");
                 match findings(&case, text, Engine::Jit) {
@@ -176,14 +176,28 @@ fn memcheck_finds_the_same_in_native_code() {
                             wrong.push(format!("{}: found {found}\nexpected {expected}", case.name));
                         }
                     }
-                    Err(error) if error.contains("memcheck") => interpreted += 1,
+                    Err(error) if error.contains(tool.name()) => interpreted += 1,
                     Err(error) => wrong.push(format!("{}: {error}", case.name)),
                 }
             }
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    (native, interpreted)
+}
+
+#[test]
+fn memcheck_finds_the_same_in_native_code() {
+    let (native, interpreted) =
+        in_both_engines(Tool::Memcheck, &["memcheck.case", "spaces.case", "native.case"]);
     assert!(native >= 60 && interpreted >= 1, "{native} in native code, {interpreted} not");
+}
+
+#[test]
+fn initcheck_finds_the_same_in_native_code() {
+    let (native, interpreted) =
+        in_both_engines(Tool::Initcheck, &["initcheck.case", "values.case", "native.case"]);
+    assert!(native >= 80 && interpreted >= 1, "{native} in native code, {interpreted} not");
 }
 
 #[test]
@@ -428,6 +442,88 @@ fn findings_of_several_threads_are_in_the_order_of_ctas() {
     };
     let (expected, one) = found(Engine::Interp, 4);
     assert_eq!(one, 1);
+    for _ in 0..5 {
+        assert_eq!(found(Engine::Jit, 4), (expected.clone(), 4));
+    }
+    assert_eq!(found(Engine::Jit, 1), (expected, 1));
+}
+
+/// A launch in native code under initcheck, which must be native alone if `native` is set. Returns the
+/// findings as text.
+fn defined(
+    text: &str,
+    shape: [u32; 2],
+    buffers: impl Fn(&Vm) -> Vec<ptxvm::Buffer<u8>>,
+    native: bool,
+) -> String {
+    let vm = Vm::with(Options::tool(Tool::Initcheck)).expect("a device");
+    let kernel = vm.load("k.ptx", text).expect("right").kernel("k").expect("there");
+    let buffers = buffers(&vm);
+    let args: Vec<Arg<'_>> = buffers.iter().map(Arg::buffer).collect();
+    let launch = Launch::new([shape[0], 1, 1], [shape[1], 1, 1]).engine(Engine::Jit);
+    let report = vm.launch(&kernel, &launch.args(&kernel, &args).expect("they fit")).expect("it runs");
+    assert!(report.ran.native);
+    if native {
+        assert_eq!(report.ran.native_instructions, report.warp_instructions);
+        assert_eq!(report.ran.fallback_instructions, 0);
+    }
+    buffers.iter().for_each(|buffer| _ = buffer.read().expect("readable"));
+    relative(&vm.findings())
+}
+
+/// Copies `n` words from the first buffer to the second.
+const COPY: &str = ".visible .entry k(.param .u64 from, .param .u64 to)\n{\n.reg .b32 %r<8>; .reg .b64 %d<8>;\n\
+    ld.param.u64 %d1, [from];\nld.param.u64 %d2, [to];\nmov.u32 %r1, %tid.x;\nmov.u32 %r2, %ctaid.x;\nmov.u32 %r3, %ntid.x;\n\
+    mad.lo.u32 %r4, %r2, %r3, %r1;\nmul.wide.u32 %d3, %r4, 4;\nadd.u64 %d4, %d1, %d3;\nadd.u64 %d5, %d2, %d3;\n\
+    ld.global.u32 %r5, [%d4];\nst.global.u32 [%d5], %r5;\nret;\n}\n";
+
+/// Buffers of 8 MB, of which most of the undefined bits are those of mapped pages.
+#[test]
+fn initcheck_marks_what_native_code_stores() {
+    const BYTES: u64 = 8 << 20;
+    let text = format!("{HEADER}{COPY}");
+    let unwritten = |vm: &Vm, bytes| vm.named_unwritten("buffer", bytes).expect("memory");
+    let all = [BYTES as u32 / 4 / 256, 256];
+    // Everything is copied: the second buffer is defined.
+    let found =
+        defined(&text, all, |vm| vec![vm.zeros(BYTES as usize).expect("memory"), unwritten(vm, BYTES)], true);
+    assert!(found.contains("0 errors"), "{found}");
+    // One CTA is missing: its part of the second buffer is undefined when the host reads it.
+    let most = [all[0] - 1, all[1]];
+    let found = defined(
+        &text,
+        most,
+        |vm| vec![vm.zeros(BYTES as usize).expect("memory"), unwritten(vm, BYTES)],
+        true,
+    );
+    assert!(found.contains("1024 uninitialised bytes of") && found.contains("1 errors"), "{found}");
+    // Copies of undefined bytes are no mistake, but the host must not read them.
+    let found = defined(&text, [2, 64], |vm| vec![unwritten(vm, 512), unwritten(vm, 512)], false);
+    assert!(found.contains("an uninitialised value is stored, and copied to the host"), "{found}");
+}
+
+/// A launch on several OS threads finds the same as on one.
+#[test]
+fn initcheck_on_several_threads_finds_the_same() {
+    let text = format!(
+        "{HEADER}.visible .entry k(.param .u64 out)\n{{\n.reg .pred %p<4>; .reg .b32 %r<8>; .reg .b64 %d<4>;\n\
+         .shared .b32 s[64];\nld.param.u64 %d1, [out];\nmov.u32 %r1, %tid.x;\nmov.u32 %r2, %ctaid.x;\n\
+         shl.b32 %r3, %r1, 2;\nmov.u32 %r4, s;\nadd.u32 %r4, %r4, %r3;\nand.b32 %r5, %r2, 7;\nsetp.eq.u32 %p1, %r5, 5;\n\
+         @%p1 bra next;\nst.shared.u32 [%r4], %r1;\nnext:\nld.shared.u32 %r6, [%r4];\nsetp.gt.u32 %p2, %r6, 900;\n\
+         @%p2 bra done;\nmul.wide.u32 %d2, %r1, 4;\nadd.u64 %d2, %d1, %d2;\nst.global.u32 [%d2], %r6;\ndone:\nret;\n}}\n"
+    );
+    let found = |engine, threads| {
+        let vm = Vm::with(Options::tool(Tool::Initcheck)).expect("a device");
+        let kernel = vm.load("k.ptx", &text).expect("right").kernel("k").expect("there");
+        let out = vm.zeros::<u8>(4096).expect("memory");
+        let launch = Launch::new([1000, 1, 1], [64, 1, 1]).engine(engine).threads(threads);
+        let launch = launch.args(&kernel, &[Arg::buffer(&out)]).expect("they fit");
+        let report = vm.launch(&kernel, &launch).expect("goes on behind the findings");
+        (relative(&vm.findings()), report.threads)
+    };
+    let (expected, one) = found(Engine::Interp, 4);
+    assert_eq!(one, 1);
+    assert!(expected.contains("count:       8000"), "{expected}");
     for _ in 0..5 {
         assert_eq!(found(Engine::Jit, 4), (expected.clone(), 4));
     }

@@ -78,6 +78,9 @@ impl Run<'_> {
         let frame = &mut *self.frame;
         if self.context.watched {
             frame.set_place(current.act, current.block, 0);
+            if !frame.permits_native(current.mask) {
+                return Entered::Block(Some(0));
+            }
             frame.unknown |= current.mask;
         }
         let act = &mut frame.acts[current.act as usize];

@@ -28,6 +28,16 @@ impl WarpFrame {
         }
     }
 
+    /// Whether observers permit that native code executes these lanes, from the position that was set on. The
+    /// lanes that native code has executed before need no permission.
+    pub(crate) fn permits_native(&mut self, lanes: LaneMask) -> bool {
+        let lanes = lanes & !self.unknown;
+        let Some(site) = self.view.site().filter(|_| lanes != 0) else { return true };
+        let mut permitted = true;
+        site.tell(|observer, site| permitted &= observer.permits_native(site, lanes));
+        permitted
+    }
+
     /// Sets the position of the lanes whose events are reported next.
     pub(crate) fn set_place(&mut self, act: u32, block: u32, index: u32) {
         let Some(activation) = self.acts.get(act as usize) else { return };

@@ -3,7 +3,7 @@
 use super::{Kernel, LaunchConfig};
 use crate::layout::used_variables;
 use crate::warp::GridShape;
-use crate::watch::{KernelFacts, LaunchFacts, NativeNeeds, SharedVariable};
+use crate::watch::{KernelFacts, LaunchFacts, NativeChecks, NativeNeeds, SharedVariable};
 use ptx::isa::Space;
 use std::sync::Arc;
 
@@ -16,6 +16,13 @@ impl Kernel {
             let program = &self.module.program;
             watch.native_needs(&KernelFacts { program, kernel: self.kernel, variables: &layout.variables })
         })
+    }
+
+    /// Whether all memory that the kernel can reach has a shadow, if native code needs one. Memory of the
+    /// host has none.
+    pub(super) fn has_shadow_for(&self, checks: &NativeChecks) -> bool {
+        let memory = &self.module.memory;
+        !checks.defined || memory.shadow().is_some() && !memory.reaches_host()
     }
 
     /// Facts about the launch for observers.

@@ -59,6 +59,7 @@ pub use target::Addresses;
 pub use view::{Activity, Reach, View, Windows};
 
 pub use crate::class::Class;
+use crate::shadow::ShadowMemory;
 use crate::watch::{Allocated, HostAccessKind, Watch};
 use arena::Arena;
 use cell::Place;
@@ -183,6 +184,8 @@ struct Store {
     exports: Mutex<Exports>,
     /// Observers of all launches and of host accesses, if any.
     watch: OnceLock<Arc<Watch>>,
+    /// The shadow memory that they record undefined bits in, if they want one.
+    shadow: OnceLock<Arc<ShadowMemory>>,
     /// What undefined memory begins with; zeros without it.
     fill: OnceLock<Fill>,
 }
@@ -308,6 +311,7 @@ impl Memory {
             held: Default::default(),
             exports: Mutex::default(),
             watch: OnceLock::new(),
+            shadow: OnceLock::new(),
             fill: OnceLock::new(),
         };
         Ok(Arc::new(Self { store: Arc::new(store), device: DeviceId::default() }))
@@ -635,6 +639,9 @@ impl Memory {
             return Err(full);
         }
         self.zero(start, bytes.min(mark.saturating_sub(start)));
+        if let Some(shadow) = self.shadow() {
+            shadow.mark(start..start + bytes, true);
+        }
         Ok(Window { memory: Arc::clone(self), kind, start, bytes })
     }
 

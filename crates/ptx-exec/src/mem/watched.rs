@@ -3,6 +3,7 @@
 //! Invariant: freed memory in quarantine is inaccessible, like all freed memory; it is only not reused.
 
 use super::{Access, Allocation, Memory, MemoryError, Tables};
+use crate::shadow::ShadowMemory;
 use crate::watch::{Allocated, HostAccess, HostAccessKind, HostMistake, MemoryMap, Watch};
 use ptx::isa::Space;
 use std::ops::Range;
@@ -12,7 +13,21 @@ impl Memory {
     /// Attaches observers permanently: every later launch is watched. False if observers are already
     /// attached.
     pub fn watch(&self, watch: &Arc<Watch>) -> bool {
-        self.store.watch.set(Arc::clone(watch)).is_ok()
+        let first = self.store.watch.set(Arc::clone(watch)).is_ok();
+        if first
+            && watch.wants_shadow()
+            && let Some(shadow) = ShadowMemory::reserve(self.range())
+        {
+            let shadow = Arc::new(shadow);
+            watch.each(|observer| observer.shadowed(&shadow));
+            let _first = self.store.shadow.set(shadow);
+        }
+        first
+    }
+
+    /// The shadow memory of the observers, if they want one and the system has room for it.
+    pub fn shadow(&self) -> Option<&Arc<ShadowMemory>> {
+        self.store.shadow.get()
     }
 
     /// The attached observers.

@@ -33,10 +33,14 @@ impl Window {
         self.bytes
     }
 
-    /// Makes a part of it new: zeros, or the pattern of [`Fill`](super::Fill) from its start.
+    /// Makes a part of it new: zeros, or the pattern of [`Fill`](super::Fill) from its start. To observers,
+    /// it is undefined.
     pub(crate) fn clear(&mut self, part: Range<u64>) {
         let end = part.end.min(self.bytes);
         let start = part.start.min(end);
+        if let Some(shadow) = self.memory.shadow() {
+            shadow.mark(self.start + start..self.start + end, true);
+        }
         if self.memory.has_fill() {
             return self.memory.repeat(self.start + start, end - start);
         }

@@ -1,9 +1,9 @@
 //! What native code of a watched kernel checks in place of reporting events.
 //!
 //! Native code reports no events. An observer permits native code if checks in the code replace the events
-//! that it needs. There are two checks: an access stays within the object of its address, which is smaller
-//! than its allocation or window; and whole warps execute barriers and warp-synchronous instructions. Where a
-//! check fails, the interpreter executes the instruction and reports its events.
+//! that it needs. There are three checks: an access stays within the object of its address, which is smaller
+//! than its allocation or window; whole warps execute barriers and warp-synchronous instructions; and what is
+//! loaded is defined. Where a check fails, the interpreter executes the instruction and reports its events.
 //!
 //! Invariant: what an observer would report fails a check of native code.
 
@@ -135,6 +135,9 @@ pub struct NativeChecks {
     /// Whether only whole warps may execute barriers and warp-synchronous instructions, while no thread of
     /// the CTA has exited.
     pub whole: bool,
+    /// Whether only defined bytes may be loaded, as the shadow memory says, and stored bytes are marked as
+    /// defined there.
+    pub defined: bool,
     /// The block and the instruction at which observers are told that lanes exited which native code has
     /// executed to their end; `None`: they are not told.
     pub exit: Option<(u32, u32)>,
@@ -144,6 +147,7 @@ impl NativeChecks {
     /// Adds the checks of another observer. Returns whether both can be made at once.
     fn add(&mut self, other: &Self) -> bool {
         self.whole |= other.whole;
+        self.defined |= other.defined;
         self.exit = self.exit.or(other.exit);
         self.objects.add(&other.objects)
     }

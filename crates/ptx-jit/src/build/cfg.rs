@@ -509,6 +509,11 @@ impl<M: Effects> Builder<'_, M> {
             }
             Terminator::WarpSync { inst, next } if self.machine.is_of_whole_warp(inst) => {
                 let site = Site { block, index: content.insts.len() as u32 };
+                if self.machine.exits_before(inst) {
+                    let live = self.live.before(function, block as usize, content.insts.len());
+                    let exit = self.exit_of(ExitReason::Terminator { block }, &live, &parked);
+                    self.op(node, OpKind::Spare(site, Box::new(exit)), &[], &[]);
+                }
                 self.inst(node, site, inst, None, mask);
                 let to = self.edge(block, full, next.0, &may);
                 self.end(node, Term::Goto(to));

@@ -95,13 +95,15 @@ impl Codegen<'_> {
         }
         if self.access_checked || self.is_within((site, inst, op), access) {
             let Some(places) = self.placed(access, &addresses) else { return false };
+            let Some(()) = self.or_undefined_atomic(site, &plan, &places, op) else { return false };
             let old = self.updates((update, &plan), &places, &operands, inst.mods.sem(), op);
             self.give(op, old);
             return true;
         }
         let Some((fits, places)) = self.places(site, access, &addresses, op) else { return false };
-        if self.job.shape.team > 1 {
+        if self.job.shape.team > 1 || self.job.defined {
             let Some(()) = self.or_side_exit(fits, site, access, &addresses, op) else { return false };
+            let Some(()) = self.or_undefined_atomic(site, &plan, &places, op) else { return false };
             let old = self.updates((update, &plan), &places, &operands, inst.mods.sem(), op);
             self.give(op, old);
             return true;

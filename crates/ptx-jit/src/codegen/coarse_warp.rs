@@ -111,7 +111,7 @@ impl Codegen<'_> {
         addresses: &Addresses,
         op: &Op,
     ) -> Option<()> {
-        let (_, exit) = self.pending_exit.take().filter(|(at, _)| *at == site)?;
+        let exit = self.exit_before(site)?;
         if self.is_inside(site, op) {
             return Some(());
         }

@@ -268,6 +268,7 @@ impl Codegen<'_> {
         }
         if self.access_checked || self.is_within((site, inst, op), access) {
             let Some(places) = self.placed(access, &addresses) else { return false };
+            let Some(()) = self.or_undefined(site, &plan, &places, op, uniform) else { return false };
             let loaded = self.load_places(&plan, &places, op, uniform);
             for (def, rep) in op.defs.iter().zip(loaded) {
                 self.reps[def.0 as usize] = Some(rep);
@@ -275,12 +276,13 @@ impl Codegen<'_> {
             return true;
         }
         let Some((fits, places)) = self.places(site, access, &addresses, op) else { return false };
-        if self.is_unmasked() || self.job.shape.team > 1 {
+        if self.is_unmasked() || self.job.shape.team > 1 || self.job.defined {
             if self.is_unmasked() {
                 self.or_masked(fits);
             } else {
                 let Some(()) = self.or_side_exit(fits, site, access, &addresses, op) else { return false };
             }
+            let Some(()) = self.or_undefined(site, &plan, &places, op, uniform) else { return false };
             let loaded = self.load_places(&plan, &places, op, uniform);
             for (def, rep) in op.defs.iter().zip(loaded) {
                 self.reps[def.0 as usize] = Some(rep);
@@ -369,17 +371,20 @@ impl Codegen<'_> {
         }
         if self.access_checked || self.is_within((site, inst, op), access) {
             let Some(places) = self.placed(access, &addresses) else { return false };
+            self.mark_defined(&plan, &places, op, &values);
             self.store_places(&plan, &places, op, &values);
             return true;
         }
         let Some((fits, places)) = self.places(site, access, &addresses, op) else { return false };
         if self.job.shape.team > 1 {
             let Some(()) = self.or_side_exit(fits, site, access, &addresses, op) else { return false };
+            self.mark_defined(&plan, &places, op, &values);
             self.store_places(&plan, &places, op, &values);
             return true;
         }
         let (fast, slow) = self.fork(fits);
         self.b.position_at_end(fast);
+        self.mark_defined(&plan, &places, op, &values);
         self.store_places(&plan, &places, op, &values);
         let done = self.b.append_block(self.function, "stored");
         self.b.br(done);

@@ -22,6 +22,7 @@ mod const_prop;
 mod contiguity_test;
 mod covering_loads;
 mod cta_loop;
+mod definedness;
 mod edge;
 mod endpoint_test;
 mod funnel_shift;
@@ -129,6 +130,8 @@ pub(crate) struct Input<'a> {
     pub(crate) objects: Option<&'a AccessObjects>,
     /// Whether a CTA of which a thread has exited must leave native code at a barrier, for observers.
     pub(crate) whole: bool,
+    /// Whether only defined bytes may be loaded, for observers.
+    pub(crate) defined: bool,
     /// The program of the function.
     pub(crate) program: &'a ptx::ir::Program,
     /// The function as WIR.
@@ -156,7 +159,7 @@ struct Codegen<'a> {
     width: u32,
     /// Lanes that execute as one: of a warp, of a coarse warp, or of the chunk of a chunk loop.
     lanes: u32,
-    /// In a coarse warp: the side exit of the access that follows.
+    /// The side exit of the access that follows, if it has one.
     pending_exit: Option<(Site, Exit)>,
     /// For each value, how it is held; `None`: it is not emitted yet.
     reps: Vec<Option<Repr>>,
@@ -191,6 +194,8 @@ struct Codegen<'a> {
     shared_cta: Option<cta_loop::Shared>,
     params: Value,
     shared: [Value; 2],
+    /// The distance from memory to its shadow, if the code checks whether loaded bytes are defined.
+    shadow: Value,
     /// Whether the WIR block that is emitted executes all lanes.
     full: bool,
     /// Stack memory for values that go through memory.
@@ -322,6 +327,7 @@ pub(crate) fn emit(module: &Module, name: &str, job: Input<'_>, analyses: Analys
         shared_cta: None,
         params: zero,
         shared: [zero; 2],
+        shadow: zero,
         full: false,
         scratch: None,
         spare: frame,
@@ -477,6 +483,9 @@ impl Codegen<'_> {
         ];
         self.params = self.load64(offset_of!(Frame, params));
         self.shared = [self.load64(offset_of!(Frame, shared)), self.load64(offset_of!(Frame, shared) + 8)];
+        if self.job.defined {
+            self.shadow = self.load64(offset_of!(Frame, shadow));
+        }
         let zeros = self.job.func.zeros.clone();
         for zero in zeros {
             let value = self.b.zero(self.scalar_type(self.kind(zero)));

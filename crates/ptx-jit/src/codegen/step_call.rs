@@ -16,6 +16,9 @@ impl Codegen<'_> {
             return self.give_up(op);
         }
         self.missed("native-code", "the interpreter's step executes the instruction");
+        if self.leave_before_load(site, inst, op) {
+            return;
+        }
         *self.out.fallbacks.entry(format!("{}{}", inst.row.form().mnemonic, inst.mods)).or_default() += 1;
         self.stepped(site, inst, op, true);
     }

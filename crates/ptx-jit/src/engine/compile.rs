@@ -144,7 +144,8 @@ fn translate(
         NativeNeeds::Events(why) => return Err(Error::new(why.clone())),
     };
     let objects = checks.map(|checks| &checks.objects);
-    let effects = effects::NativeEffects { whole: checks.is_some_and(|checks| checks.whole) };
+    let (whole, defined) = checks.map_or((false, false), |checks| (checks.whole, checks.defined));
+    let effects = effects::NativeEffects { whole, defined };
     let shape = LaunchShape { ntid, chunk: session.target().level().lanes(), team: 1 };
     let Some(mut func) = pipeline::wir(function, shape, &effects) else {
         return Err(Error::new(format!("`{}` is too large to be compiled", function.name)));
@@ -153,9 +154,11 @@ fn translate(
     let program = kernel.module().program();
     // Native code of a coarse warp counts instructions for all of its warps together, not for each.
     let clocks = reads_clocks(program, kernel.id());
-    let teams = if clocks { Teams::Never } else { teams };
+    // A coarse warp keeps elements of shared memory in registers, where they have no shadow.
+    let teams = if clocks || defined { Teams::Never } else { teams };
     let plan = |func: &mut Func, shape: LaunchShape| {
-        let (target, passes) = (session.target(), pipeline::Passes::PLANS);
+        let target = session.target();
+        let passes = if defined { pipeline::Passes::SINGLE_ACCESSES } else { pipeline::Passes::PLANS };
         pipeline::plan_memory(func, (program, function), (&layout, objects), shape, target, passes)
     };
     let analyses = plan(&mut func, shape);
@@ -163,7 +166,8 @@ fn translate(
         function,
         layout: &layout,
         objects,
-        whole: effects.whole,
+        whole,
+        defined,
         program,
         func: &func,
         shape,

@@ -131,8 +131,8 @@ pub enum OpKind {
     /// First in its block: side exit before the block if a coalesced bounds check fails. Uses: those of the
     /// exit.
     Ahead(Box<Exit>),
-    /// In a coarse warp, before an access: the side exit to take if the access fails its bounds check. Uses:
-    /// those of the exit.
+    /// Before an access: the side exit to take if the access fails a check. In a coarse warp, and where the
+    /// instruction needs it ([`Effects::exits_before`]). Uses: those of the exit.
     Spare(Site, Box<Exit>),
 }
 
@@ -414,6 +414,8 @@ pub trait Effects {
     /// Whether only whole warps may execute barriers and warp-synchronous terminators: elsewhere native code
     /// stops before them.
     fn syncs_whole_warps_only(&self) -> bool;
+    /// Whether the instruction has a side exit before it also in code of a single warp.
+    fn exits_before(&self, inst: &Inst) -> bool;
     /// Whether a warp-synchronous terminator needs all 32 lanes: a matrix instruction. Native code executes
     /// it in the full copy of its block only.
     fn is_of_whole_warp(&self, inst: &Inst) -> bool;

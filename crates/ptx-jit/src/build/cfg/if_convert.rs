@@ -242,7 +242,7 @@ impl<M: Effects> Builder<'_, M> {
                 inst.srcs.iter().for_each(|src| src.for_each_reg(&mut |reg| uses.push(self.reg(reg))));
                 self.op(node, OpKind::Guard(site, Box::new(exit)), &uses, &[]);
             }
-            if team > 1 && self.machine.accesses(inst) {
+            if team > 1 && self.machine.accesses(inst) || self.machine.exits_before(inst) {
                 let live = self.live.before(function, block as usize, index);
                 let exit = self.exit_of(ExitReason::Before(site), &live, parked);
                 self.op(node, OpKind::Spare(site, Box::new(exit)), &[], &[]);

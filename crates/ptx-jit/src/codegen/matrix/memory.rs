@@ -120,6 +120,9 @@ impl Codegen<'_> {
             return false;
         };
         self.applied("matrix", "one vector load for a row");
+        if self.job.defined {
+            return self.load_defined_matrix((site, inst, op), access, (fits, &places), &addresses);
+        }
         let (fast, slow) = self.fork(fits);
         self.b.position_at_end(fast);
         let loaded: Vec<Vec<Value>> = (0..count)
@@ -146,6 +149,34 @@ impl Codegen<'_> {
                 phi
             };
             let chunks = fast.iter().zip(&slow).map(merge).collect();
+            self.reps[def.0 as usize] = Some(Repr::Chunks(chunks));
+        }
+        true
+    }
+
+    /// `ldmatrix`, which leaves native code if a row is out of bounds or has undefined bits.
+    fn load_defined_matrix(
+        &mut self,
+        (site, inst, op): (Site, &Inst, &Op),
+        access: Access,
+        (fits, places): (Value, &Addresses),
+        addresses: &Addresses,
+    ) -> bool {
+        let count = op.defs.len() as u32;
+        let Access { space, write, .. } = access;
+        let reach = Reach { site, space, write, sum: false, lo: 0, hi: access.bytes().into(), align: 1 };
+        let lanes = self.c32(u32::MAX >> (LANES - ROWS * count));
+        let Some(()) = self.leave_out_of_bounds(fits, reach, addresses, lanes) else { return false };
+        let shadow = self.shadow(places);
+        let pointers = self.lane_pointers(&shadow, 0..ROWS * count);
+        let ty = self.b.vec(self.int(32), ROW);
+        let rows: Vec<Value> = pointers.iter().map(|at| self.b.load(ty, *at, 4 * ROW)).collect();
+        let undefined = self.any_bit(&rows);
+        let Some(()) = self.leave_if_any(site, &[undefined]) else { return false };
+        for (matrix, def) in (0..).zip(&op.defs) {
+            let pointers = self.lane_pointers(places, matrix * ROWS..(matrix + 1) * ROWS);
+            let chunks = self.rows(&pointers);
+            let chunks = if inst.mods.has(Word::Trans) { self.transposed_matrix(&chunks) } else { chunks };
             self.reps[def.0 as usize] = Some(Repr::Chunks(chunks));
         }
         true
@@ -191,6 +222,13 @@ impl Codegen<'_> {
         self.applied("matrix", "one vector store for a row");
         let (fast, slow) = self.fork(fits);
         self.b.position_at_end(fast);
+        if self.job.defined {
+            let shadow = self.shadow(&places);
+            let zero = self.b.zero(self.b.vec(self.int(32), ROW));
+            for pointer in self.lane_pointers(&shadow, 0..ROWS * count) {
+                self.b.store(zero, pointer, 4 * ROW);
+            }
+        }
         for (matrix, chunks) in (0..).zip(matrices) {
             let pointers = self.lane_pointers(&places, matrix * ROWS..(matrix + 1) * ROWS);
             for (row, pointer) in (0..).zip(pointers) {
@@ -251,6 +289,10 @@ impl Codegen<'_> {
         let (fast, slow) = self.fork(fits);
         self.b.position_at_end(fast);
         self.copy_lanes(&to_places, &from_places, size);
+        if self.job.defined {
+            // Copies of undefined bytes are no mistake.
+            self.copy_lanes(&self.shadow(&to_places), &self.shadow(&from_places), size);
+        }
         let done = self.b.append_block(self.function, "copied");
         self.b.br(done);
         self.b.position_at_end(slow);
