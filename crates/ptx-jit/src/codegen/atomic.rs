@@ -57,7 +57,7 @@ enum ByLane {
 
 impl Codegen<'_> {
     pub(super) fn atomic(&mut self, site: Site, inst: &Inst, op: &Op) -> bool {
-        if !crate::effects::is_native_atomic(&inst.mods) || self.waits[site.block as usize] {
+        if !crate::effects::is_native_atomic(&inst.mods) || self.facts.waits[site.block as usize] {
             return false;
         }
         let Some(plan) = self.plan_of(site, op) else { return false };
@@ -74,8 +74,8 @@ impl Codegen<'_> {
         }
         let own = access.space == Space::Shared;
         let wanted = op.defs.iter().any(|def| self.job.func.needed[def.0 as usize]);
-        let lanes_apart =
-            matches!(addresses, Addresses::ScaledIndex(_) | Addresses::Each(_)) && !self.access_checked;
+        let lanes_apart = matches!(addresses, Addresses::ScaledIndex(_) | Addresses::Each(_))
+            && !self.position.access_checked;
         let back = self.combined_reductions(inst, access, wanted).filter(|_| lanes_apart);
         access.sum = back.is_some();
         if back.is_some() {
@@ -93,7 +93,7 @@ impl Codegen<'_> {
         if operands.len() != if kind == AtomOp::Cas { 2 } else { 1 } {
             return false;
         }
-        if self.access_checked || self.is_within((site, inst, op), access) {
+        if self.position.access_checked || self.is_within((site, inst, op), access) {
             let Some(places) = self.placed(access, &addresses) else { return false };
             let Some(()) = self.or_undefined_atomic(site, &plan, &places, op) else { return false };
             let old = self.updates((update, &plan), &places, &operands, inst.mods.sem(), op);
@@ -140,7 +140,7 @@ impl Codegen<'_> {
         if let Some(def) = op.defs.first() {
             let zero = self.b.zero(self.b.vec(self.scalar_type(self.kind(*def)), self.width));
             let old = old.unwrap_or_else(|| vec![zero; self.chunks() as usize]);
-            self.reps[def.0 as usize] = Some(Repr::Chunks(old));
+            self.values.reps[def.0 as usize] = Some(Repr::Chunks(old));
         }
     }
 
@@ -337,7 +337,7 @@ impl Codegen<'_> {
             place
         } else {
             let some = self.b.icmp(IntPred::Ne, mask, self.b.zero(mask.ty()));
-            self.b.select(some, place, self.scratch.expect("made at the start"))
+            self.b.select(some, place, self.entry.scratch.expect("made at the start"))
         };
         self.update(update, place, total, None);
     }
@@ -462,7 +462,7 @@ impl Codegen<'_> {
         if warps > 1 {
             // The mask is stored after the areas of the lanes.
             let place =
-                self.b.offset(self.scratch.expect("made at the start"), 4 * 8 * u64::from(self.lanes));
+                self.b.offset(self.entry.scratch.expect("made at the start"), 4 * 8 * u64::from(self.lanes));
             self.b.store(mask, place, 4);
             let from = self.b.current_block();
             let words = block(self, "word");
@@ -510,7 +510,7 @@ impl Codegen<'_> {
 
     fn area(&self, put: Put) -> Value {
         let at = put as u64 * 8 * u64::from(self.lanes);
-        self.b.offset(self.scratch.expect("made at the start"), at)
+        self.b.offset(self.entry.scratch.expect("made at the start"), at)
     }
 
     /// Stores the chunks of a value into an area of scratch memory.

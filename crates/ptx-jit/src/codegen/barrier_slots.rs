@@ -385,7 +385,7 @@ impl Codegen<'_> {
         if homes.places.is_empty() || homes.places.len() * func.blocks.len() > BARRIER_SLOT_MAX_FACTS {
             return homes;
         }
-        let flow = Flow::new(func, &self.def_use, &homes);
+        let flow = Flow::new(func, &self.facts.def_use, &homes);
         let mut entered = Entered::new();
         let mut ends = flow.contents(&homes, &entered);
         for _ in 0..BARRIER_SLOT_HOIST_ROUNDS {
@@ -425,7 +425,7 @@ impl Codegen<'_> {
     /// Loads values that are read from their slots, before the slots are overwritten.
     pub(super) fn read_slot(&mut self, names: impl Iterator<Item = wir::Value>) {
         for name in names {
-            if matches!(self.reps[name.0 as usize], Some(Repr::Kept(_))) {
+            if matches!(self.values.reps[name.0 as usize], Some(Repr::Kept(_))) {
                 (0..self.chunks()).for_each(|c| {
                     self.chunk(name, c);
                 });
@@ -444,7 +444,7 @@ impl Codegen<'_> {
 
     /// On the edge into a loop, stores the values that have a slot in the loop.
     pub(super) fn enter_barrier_slots(&mut self, from: BlockId, to: BlockId) {
-        let stored = self.barrier_slots.entered(from, to);
+        let stored = self.passes.barrier_slots.entered(from, to);
         let Some(on) = self.if_whole() else { return };
         self.read_slot(stored.iter().map(|(_, name)| *name));
         let place = self.barrier_slot_memory();

@@ -50,7 +50,7 @@ impl Codegen<'_> {
     /// Emits the operations that are executed before the block's checks, and the checks.
     pub(super) fn ahead(&mut self, node: &wir::Block) -> CoalescedChecks {
         let mut foreseen = CoalescedChecks::default();
-        let version = self.version.as_ref().and_then(|version| version.checks.clone());
+        let version = self.position.version.as_ref().and_then(|version| version.checks.clone());
         let Some(checks) = version.or_else(|| node.checks.clone()) else { return foreseen };
         let OpKind::Ahead(exit) = &node.ops[checks.at].kind else { return foreseen };
         for at in (0..checks.at).chain(checks.hoisted.iter().copied()) {
@@ -104,7 +104,7 @@ impl Codegen<'_> {
     }
 
     fn remark_group(&self, group: &Group<'_>) {
-        self.remark_site.set(Some(group.checks.reach.site));
+        self.remarks.site.set(Some(group.checks.reach.site));
         let count = group.checks.members.len();
         if group.checks.inside {
             self.applied("check-elim", "constant addresses within the kernel's own shared memory");
@@ -177,14 +177,14 @@ impl Codegen<'_> {
             !group.checks.inside && name(group).is_some_and(is_steady)
         });
         for group in &others {
-            self.remark_site.set(Some(group.checks.reach.site));
+            self.remarks.site.set(Some(group.checks.reach.site));
             self.missed(
                 "loop-predication",
                 "the address does not step by a constant, or its lanes are apart",
             );
         }
         for group in &steady {
-            self.remark_site.set(Some(group.checks.reach.site));
+            self.remarks.site.set(Some(group.checks.reach.site));
             self.applied("loop-predication", "one check for as many iterations as stay in bounds");
         }
         if exact.is_some() || !others.is_empty() {
@@ -220,7 +220,7 @@ impl Codegen<'_> {
             return;
         }
         let mask = self.scalar(exit.mask);
-        let whole = self.full;
+        let whole = self.position.full;
         let all = |emit: &mut Self| {
             let (mut all, mut any) = (exact, None);
             for group in groups.iter().filter(|group| !group.checks.inside) {
@@ -236,7 +236,7 @@ impl Codegen<'_> {
         let renewable =
             groups.iter().any(|group| !matches!(group.checks.reach.space, Space::Shared | Space::Local));
         // After the cached bounds have been renewed, the comparison is repeated.
-        let again = (renewable && self.prefix.is_none()).then(|| {
+        let again = (renewable && self.position.prefix.is_none()).then(|| {
             let here = self.b.current_block();
             let ask = self.b.append_block(self.function, "ask");
             self.b.br(ask);
@@ -247,7 +247,7 @@ impl Codegen<'_> {
         });
         let fits = all(self);
         let on = self.b.append_block(self.function, "fits");
-        if let Some(prefix) = self.prefix {
+        if let Some(prefix) = self.position.prefix {
             self.b.cond_br(fits, on, prefix.other, Likely::Yes);
             return self.b.position_at_end(on);
         }

@@ -16,7 +16,7 @@ impl Codegen<'_> {
     /// Whether a shared-memory access lies within the kernel's own variables in every lane, and is aligned.
     pub(super) fn is_within(&self, (site, inst, op): (Site, &Inst, &Op), access: Access) -> bool {
         let own = self.planner().own_shared(site);
-        elim::is_within(self.job.func, &self.analyses, &own, (inst, op), access)
+        elim::is_within(self.job.func, &self.facts.analyses, &own, (inst, op), access)
     }
 
     /// Whether an access that is emitted is at constant addresses within the kernel's own variables.
@@ -36,7 +36,7 @@ impl Codegen<'_> {
             }
             _ => Some(Form::Same),
         };
-        let known = (&self.analyses.addresses, &self.analyses.constants);
+        let known = (&self.facts.analyses.addresses, &self.facts.analyses.constants);
         form.is_some_and(|form| self.planner().is_inside((site, inst, op), access, &form, known))
     }
 
@@ -45,6 +45,6 @@ impl Codegen<'_> {
         // The lanes of an affine value are less than 2^24 apart.
         let small = |bound: &Bound| bound.high < (1 << 31) - (1 << 24);
         self.pattern(name).is_some_and(|pattern| pattern.rows.is_empty())
-            && self.analyses.bounds[name.0 as usize].as_ref().is_some_and(small)
+            && self.facts.analyses.bounds[name.0 as usize].as_ref().is_some_and(small)
     }
 }

@@ -14,9 +14,10 @@ use ptx::isa::Space;
 impl Codegen<'_> {
     /// The number of the cached bounds of a site, for accesses that span so many bytes.
     pub(super) fn window(&mut self, reach: Reach, span: u32) -> u32 {
-        let count = self.job.windows + self.windows.len() as u32;
-        let number = *self.windows.entry((reach.site, span, reach.write, reach.sum)).or_insert(count);
-        self.out.windows = self.job.windows + self.windows.len() as u32;
+        let count = self.job.windows + self.passes.cached_bounds.len() as u32;
+        let number =
+            *self.passes.cached_bounds.entry((reach.site, span, reach.write, reach.sum)).or_insert(count);
+        self.out.windows = self.job.windows + self.passes.cached_bounds.len() as u32;
         number
     }
 

@@ -78,7 +78,10 @@ impl Codegen<'_> {
         pieces: &InterleavedGroups,
     ) -> Run {
         let mut run = Run { start: from, end: from, ..Run::default() };
-        if !self.full || self.in_section() || self.chunks() < 2 || node.ops.len() - from < CHUNK_LOOP_MIN_OPS
+        if !self.position.full
+            || self.in_section()
+            || self.chunks() < 2
+            || node.ops.len() - from < CHUNK_LOOP_MIN_OPS
         {
             run.end = node.ops.len();
             return run;
@@ -170,7 +173,9 @@ impl Codegen<'_> {
     /// Whether it is known that all lanes execute an operation.
     fn is_everywhere(&self, op: &Op) -> bool {
         let mask = op.uses[0];
-        self.reps[mask.0 as usize].is_some() && !self.later.contains_key(&mask) && self.whole(op)
+        self.values.reps[mask.0 as usize].is_some()
+            && !self.values.later.contains_key(&mask)
+            && self.whole(op)
     }
 
     /// Whether the chunks of a value differ by a scalar at most, or are vectors in memory or in registers.
@@ -185,7 +190,8 @@ impl Codegen<'_> {
                         && (1..self.chunks()).all(|c| self.relative(pattern, c) == first)
                 }
                 Shape::Varying => {
-                    !self.scaled_indices.contains_key(&name) && !self.word_pairs.contains_key(&name)
+                    !self.values.scaled_indices.contains_key(&name)
+                        && !self.values.word_pairs.contains_key(&name)
                 }
             }
     }
@@ -273,7 +279,7 @@ impl Codegen<'_> {
             defs.extend(op.defs.iter().copied());
             made.extend(op.defs.iter().copied());
         }
-        defs.retain(|def| self.def_use.reads(*def) > own.get(def).copied().unwrap_or(0));
+        defs.retain(|def| self.facts.def_use.reads(*def) > own.get(def).copied().unwrap_or(0));
         (ins, defs)
     }
 
@@ -287,7 +293,7 @@ impl Codegen<'_> {
     ) {
         self.out.runs += 1;
         for at in &run.shared {
-            self.access_checked = foreseen.fits(*at);
+            self.position.access_checked = foreseen.fits(*at);
             self.op(&node.ops[*at]);
         }
         let (ins, outs) = self.ends(node, run);
@@ -310,12 +316,13 @@ impl Codegen<'_> {
         let inside: Vec<(wir::Value, Repr, Option<Shape>)> =
             stored.into_iter().map(|(name, place)| self.inside(name, place, index)).collect();
         let lanes = std::mem::replace(&mut self.lanes, self.width);
-        let known = (std::mem::take(&mut self.scaled_indices), std::mem::take(&mut self.word_pairs));
+        let known =
+            (std::mem::take(&mut self.values.scaled_indices), std::mem::take(&mut self.values.word_pairs));
         let mut outside = Vec::new();
         for (name, rep, class) in inside {
-            outside.push((name, self.reps[name.0 as usize].replace(rep)));
+            outside.push((name, self.values.reps[name.0 as usize].replace(rep)));
             if let Some(class) = class {
-                self.chunk_loops.shapes.insert(name, class);
+                self.passes.chunk_loops.shapes.insert(name, class);
             }
         }
         self.prefetch_in_iteration(index, count);
@@ -323,7 +330,7 @@ impl Codegen<'_> {
             self.interleaved_groups_at(node, pieces, *at);
             if !foreseen.is_done(*at) {
                 // All accesses of the section have been checked before.
-                self.access_checked = true;
+                self.position.access_checked = true;
                 self.op(&node.ops[*at]);
             }
         }
@@ -348,20 +355,20 @@ impl Codegen<'_> {
         self.b.cond_br(more, turn, done, Likely::Yes);
         self.b.position_at_end(done);
         self.lanes = lanes;
-        (self.scaled_indices, self.word_pairs) = known;
-        self.chunk_loops.shapes.clear();
+        (self.values.scaled_indices, self.values.word_pairs) = known;
+        self.passes.chunk_loops.shapes.clear();
         for (name, rep) in outside {
-            self.reps[name.0 as usize] = rep;
+            self.values.reps[name.0 as usize] = rep;
         }
         for def in run.own.iter().flat_map(|at| &node.ops[*at].defs) {
-            self.reps[def.0 as usize] = None;
+            self.values.reps[def.0 as usize] = None;
         }
         for (name, home) in homes {
-            self.reps[name.0 as usize] = Some(Repr::Kept(home));
+            self.values.reps[name.0 as usize] = Some(Repr::Kept(home));
         }
         for (name, place, like) in left {
             let chunks = (0..count).map(|c| self.load_iteration(like, place, self.c64(c.into()))).collect();
-            self.reps[name.0 as usize] = Some(Repr::Chunks(chunks));
+            self.values.reps[name.0 as usize] = Some(Repr::Chunks(chunks));
         }
     }
 
@@ -370,7 +377,7 @@ impl Codegen<'_> {
     fn only_slot(&mut self, node: &wir::Block, end: usize, outs: &[wir::Value]) -> BTreeMap<wir::Value, u32> {
         let mut homes = BTreeMap::new();
         let Term::Exit(exit) = &node.term else { return homes };
-        let (Some(resume), true) = (exit.resume, self.barrier_slots.room() > 0) else { return homes };
+        let (Some(resume), true) = (exit.resume, self.passes.barrier_slots.room() > 0) else { return homes };
         let kept = &self.job.func.resumes[resume as usize].kept;
         let mut after: HashSet<wir::Value> = kept.iter().map(|(_, name)| *name).collect();
         node.ops[end..].iter().for_each(|op| {
@@ -383,10 +390,11 @@ impl Codegen<'_> {
         });
         for (at, (reg, name)) in kept.iter().enumerate() {
             let word = matches!(reg.class, RegClass::R32 | RegClass::R64);
-            let place = self.barrier_slots.wanted(resume, at).filter(|_| word && outs.contains(name));
-            let free = |place: &usize| self.barrier_slots.beside(*place).all(|other| !after.contains(&other));
+            let place = self.passes.barrier_slots.wanted(resume, at).filter(|_| word && outs.contains(name));
+            let free =
+                |place: &usize| self.passes.barrier_slots.beside(*place).all(|other| !after.contains(&other));
             if let Some(place) = place.filter(free) {
-                homes.insert(*name, self.barrier_slots.write(place, *name));
+                homes.insert(*name, self.passes.barrier_slots.write(place, *name));
             }
         }
         homes
@@ -400,7 +408,9 @@ impl Codegen<'_> {
             Shape::Affine(_) => (0..self.chunks())
                 .map(|c| self.noncanonical_base(name, c).expect("ptxvm bug: a pattern has bases"))
                 .collect(),
-            Shape::Varying if matches!(self.reps[name.0 as usize], Some(Repr::Kept(_))) => return None,
+            Shape::Varying if matches!(self.values.reps[name.0 as usize], Some(Repr::Kept(_))) => {
+                return None;
+            }
             Shape::Varying => (0..self.chunks()).map(|c| self.noncanonical_chunk(name, c)).collect(),
         };
         if values.iter().all(|value| *value == values[0]) {
@@ -425,7 +435,7 @@ impl Codegen<'_> {
         }
         match self.shape(name).clone() {
             Shape::Bottom | Shape::Uniform(_) => {
-                let rep = self.reps[name.0 as usize].clone();
+                let rep = self.values.reps[name.0 as usize].clone();
                 (name, rep.expect("ptxvm bug: a value is used before it is made"), None)
             }
             Shape::Affine(pattern) => {
@@ -452,7 +462,7 @@ impl Codegen<'_> {
                 (name, Repr::Bases(vec![base]), Some(Shape::Affine(Box::new(own))))
             }
             Shape::Varying => {
-                if let Some(Repr::Kept(offset)) = self.reps[name.0 as usize] {
+                if let Some(Repr::Kept(offset)) = self.values.reps[name.0 as usize] {
                     return (name, Repr::Chunks(vec![self.load_from_slot(name, offset, index)]), None);
                 }
                 let value = self.noncanonical_chunk(name, 0);
@@ -467,16 +477,16 @@ impl Codegen<'_> {
 
     /// Stack memory for all chunks of a value.
     fn place_of_run(&mut self, number: usize) -> Value {
-        while self.chunk_loops.places.len() <= number {
+        while self.passes.chunk_loops.places.len() <= number {
             let here = self.b.current_block();
-            self.b.position_at_end(self.chunk_loops.rooms);
+            self.b.position_at_end(self.passes.chunk_loops.rooms);
             // Within an iteration `self.lanes` is the number of lanes of one chunk, so the launch's number is
             // used.
             let place = self.b.alloca(self.b.vec(self.int(64), self.job.shape.lanes()), 64);
-            self.chunk_loops.places.push(place);
+            self.passes.chunk_loops.places.push(place);
             self.b.position_at_end(here);
         }
-        self.chunk_loops.places[number]
+        self.passes.chunk_loops.places[number]
     }
 
     /// The address of a chunk's part of such memory, and its alignment in bytes.

@@ -54,7 +54,7 @@ impl Codegen<'_> {
         let loaded =
             bunches.loaded.entry(first).or_insert_with(|| self.load_coalesced((node, &bunch), &node.ops[at]));
         let Some((fits, vectors)) = loaded else { return };
-        self.gathered = Some((*fits, vectors[index].clone()));
+        self.position.gathered = Some((*fits, vectors[index].clone()));
     }
 
     /// Emits the gather where `op` stands, one of the members.
@@ -113,7 +113,7 @@ impl Codegen<'_> {
     /// Uses the words of the coalesced gather if it was in bounds, and otherwise executes the load on its
     /// own.
     pub(super) fn take_or(&mut self, access: Access, op: &Op, load: impl FnOnce(&mut Self) -> bool) -> bool {
-        let Some((fits, vectors)) = self.gathered.take() else { return load(self) };
+        let Some((fits, vectors)) = self.position.gathered.take() else { return load(self) };
         let def = op.defs[0];
         let taken: Vec<Value> = vectors.into_iter().map(|vector| self.extend(vector, access, def)).collect();
         let (here, alone, done) = (
@@ -131,7 +131,7 @@ impl Codegen<'_> {
             self.b.position_at_end(there);
             return false;
         }
-        let Some(Repr::Chunks(own)) = self.reps[def.0 as usize].clone() else {
+        let Some(Repr::Chunks(own)) = self.values.reps[def.0 as usize].clone() else {
             unreachable!("ptxvm bug: a load of two shapes")
         };
         let there = self.b.current_block();
@@ -143,7 +143,7 @@ impl Codegen<'_> {
             self.b.add_incoming(phi, *own, there);
             phi
         };
-        self.reps[def.0 as usize] = Some(Repr::Chunks(taken.iter().zip(&own).map(merge).collect()));
+        self.values.reps[def.0 as usize] = Some(Repr::Chunks(taken.iter().zip(&own).map(merge).collect()));
         true
     }
 }

@@ -57,7 +57,7 @@ impl Codegen<'_> {
         // The masks of the live lanes and of the active lanes.
         room.place(4, 2 * team);
         // Values that are read from their slots only stay there.
-        room.skip(self.barrier_slots.room());
+        room.skip(self.passes.barrier_slots.room());
         let mask = self.scalar(exit.mask);
         self.b.store(live, kept, 4);
         self.b.store(mask, self.b.offset(kept, word.into()), 4);
@@ -89,7 +89,7 @@ impl Codegen<'_> {
 
     /// The saved form of a register whose value is in its slot already.
     fn left_lying(&self, reg: Reg, name: wir::Value) -> Option<SavedReg> {
-        match self.reps[name.0 as usize] {
+        match self.values.reps[name.0 as usize] {
             Some(Repr::Kept(offset)) => Some(SavedReg { reg, offset, held: Held::Each }),
             _ => None,
         }
@@ -142,7 +142,7 @@ impl Codegen<'_> {
         for def in &op.defs {
             let zero = self.b.zero(self.scalar_type(self.kind(*def)));
             if self.kind(*def) == crate::wir::Kind::Mask {
-                self.reps[def.0 as usize] = Some(Repr::Scalar(zero));
+                self.values.reps[def.0 as usize] = Some(Repr::Scalar(zero));
             } else {
                 self.define(*def, zero);
             }

@@ -78,7 +78,7 @@ impl Codegen<'_> {
                 self.c32(0)
             }
         };
-        let live = if self.full { mask } else { live };
+        let live = if self.position.full { mask } else { live };
         let ty = self.b.vec(self.int(32), self.job.shape.team);
         let (mask, live) = (self.b.bitcast(mask, ty), self.b.bitcast(live, ty));
         let members = self.b.splat(members, self.job.shape.team);
@@ -119,7 +119,7 @@ impl Codegen<'_> {
                 return self.define(name, warps[0]);
             }
         };
-        self.reps[name.0 as usize] = Some(rep);
+        self.values.reps[name.0 as usize] = Some(rep);
     }
 
     /// `activemask`
@@ -132,7 +132,7 @@ impl Codegen<'_> {
     /// The value of the lowest active lane.
     fn first_lane(&mut self, name: wir::Value, mask: Value) -> Value {
         let lane = self.lowest(mask);
-        let place = self.scratch.expect("made at the start");
+        let place = self.entry.scratch.expect("made at the start");
         let mut bytes = 0;
         for c in 0..self.chunks() {
             let chunk = self.chunk(name, c);
@@ -242,7 +242,7 @@ impl Codegen<'_> {
         let none = self.b.icmp(IntPred::Eq, rest, self.c32(0));
         self.b.cond_br(none, done, turn, Likely::Unknown);
         self.b.position_at_end(done);
-        self.reps[def.0 as usize] = Some(Repr::Chunks(next));
+        self.values.reps[def.0 as usize] = Some(Repr::Chunks(next));
         true
     }
 
@@ -296,7 +296,7 @@ impl Codegen<'_> {
             if let Dst::Reg(_) = dst
                 && let Some(def) = defs.next()
             {
-                self.reps[def.0 as usize] = Some(Repr::Chunks(result));
+                self.values.reps[def.0 as usize] = Some(Repr::Chunks(result));
             }
         }
         true
@@ -311,13 +311,13 @@ impl Codegen<'_> {
             whole = level[0];
         }
         let (mut taken, mut valid) = (Vec::new(), Vec::new());
-        let runs = if self.full { mask } else { self.givers(mask, table) };
+        let runs = if self.position.full { mask } else { self.givers(mask, table) };
         for at in 0..own.len() {
             let start = at * self.width as usize;
             let part = &table[start..start + self.width as usize];
             let indices: Vec<i32> = part.iter().map(|(lane, _)| *lane as i32).collect();
             let from = self.b.permute(whole, &indices);
-            let value = if self.full {
+            let value = if self.position.full {
                 from
             } else {
                 // An inactive lane gives zero.
@@ -368,7 +368,7 @@ impl Codegen<'_> {
     ) -> (Vec<Value>, Vec<Value>) {
         let ty = self.b.vec(self.int(32), self.width);
         let splat = |emit: &Self, value: u64| emit.b.const_splat(ty, value);
-        let place = self.scratch.expect("made at the start");
+        let place = self.entry.scratch.expect("made at the start");
         // With 16 lanes in a chunk, one instruction permutes both chunks.
         let pair = (self.env.target.level() == Level::Avx512 && own.len() == 2).then(|| (own[0], own[1]));
         if pair.is_none() {
@@ -418,7 +418,7 @@ impl Codegen<'_> {
                 let all = self.b.ones(self.bits_type());
                 self.masked_gather(places, 4, all, *own)
             };
-            let value = if self.full {
+            let value = if self.position.full {
                 from
             } else {
                 let shifted = self.b.lshr(self.b.splat(mask, self.width), source);

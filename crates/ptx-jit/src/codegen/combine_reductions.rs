@@ -26,7 +26,7 @@ impl Codegen<'_> {
     /// be combined.
     pub(super) fn combined_reductions(&self, inst: &Inst, access: Access, wanted: bool) -> Option<Kind> {
         let kind = Kind::of_inst(inst)?;
-        (self.reductions == Some(kind) && access.space == Space::Global && !wanted).then_some(kind)
+        (self.facts.reductions == Some(kind) && access.space == Space::Global && !wanted).then_some(kind)
     }
 
     /// The condition that there is a table and that it still has credit, and the table. Charges the credit

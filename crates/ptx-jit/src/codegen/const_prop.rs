@@ -12,7 +12,7 @@ impl Codegen<'_> {
     /// The value of the condition at the end of a block, if it is constant.
     pub(super) fn constant_condition(&self, id: BlockId, cond: &Cond) -> Option<bool> {
         let full = self.job.func.blocks[id.0 as usize].full;
-        self.analyses.constants.condition(self.job.function, full, cond)
+        self.facts.analyses.constants.condition(self.job.function, full, cond)
     }
 
     /// A value of which all lanes are constant.
@@ -21,7 +21,7 @@ impl Codegen<'_> {
         if self.lanes != self.job.shape.lanes() {
             return None;
         }
-        let lanes: Vec<u64> = self.analyses.constants.lanes(name)?.collect();
+        let lanes: Vec<u64> = self.facts.analyses.constants.lanes(name)?.collect();
         let ty = self.scalar_type(self.kind(name));
         if self.kind(name) == Kind::Mask {
             let word = |lanes: &[u64]| lanes.iter().rev().fold(0, |word, lane| word << 1 | lane & 1);

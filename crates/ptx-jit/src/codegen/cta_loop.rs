@@ -45,7 +45,7 @@ impl Codegen<'_> {
         });
         let bytes = homes.bytes().max(if team > 1 && !func.resumes.is_empty() { 4 * team } else { 0 });
         self.out.cta = CtaCode { bytes: bytes.next_multiple_of(64), barriers: barriers.collect() };
-        self.barrier_slots = homes;
+        self.passes.barrier_slots = homes;
     }
 
     /// The code by which a warp is started or resumed: codes follow the numbers of the PTX blocks.
@@ -59,7 +59,7 @@ impl Codegen<'_> {
         let enter = self.b.append_block(self.function, "enter");
         let warp = self.b.append_block(self.function, "warp");
         let next = self.b.append_block(self.function, "turn");
-        self.b.position_at_end(self.head);
+        self.b.position_at_end(self.flow.head);
         let block = self.load32(offset_of!(Frame, block));
         let (own, live) = (self.load32(offset_of!(Frame, mask)), self.load32(offset_of!(Frame, live)));
         let warps = self.load32(offset_of!(Frame, warps));
@@ -69,7 +69,7 @@ impl Codegen<'_> {
         } else {
             self.b.cond_br(whole, warp, enter, Likely::Unknown);
         }
-        self.shared_cta = Some(Shared { whole, next, kept: None });
+        self.entry.shared_cta = Some(Shared { whole, next, kept: None });
 
         self.b.position_at_end(warp);
         let number = self.load32(offset_of!(Frame, warp));
@@ -95,7 +95,7 @@ impl Codegen<'_> {
         } else {
             at(self, offset_of!(Frame, keeps), u64::from(self.out.cta.bytes))
         };
-        self.shared_cta = Some(Shared { whole, next, kept: team.then_some(kept) });
+        self.entry.shared_cta = Some(Shared { whole, next, kept: team.then_some(kept) });
         let there = if team { self.b.load(self.mask_type(), kept, 4) } else { there };
         let carry = of(self, offset_of!(Slot, carry));
         for (field, value) in [
@@ -116,14 +116,14 @@ impl Codegen<'_> {
         let phi = |emit: &Self, a: Value, b: Value| {
             let phi = emit.b.phi(b.ty());
             if !team {
-                emit.b.add_incoming(phi, a, emit.head);
+                emit.b.add_incoming(phi, a, emit.flow.head);
             }
             emit.b.add_incoming(phi, b, warp);
             phi
         };
         let begin = phi(self, block, state);
-        self.own = phi(self, own, there);
-        self.live = phi(self, live, there);
+        self.entry.own = phi(self, own, there);
+        self.entry.live = phi(self, live, there);
 
         self.turn(next, warp);
         self.b.position_at_end(enter);
@@ -188,7 +188,7 @@ impl Codegen<'_> {
 
     /// The points at which a warp of a CTA may start, as codes and LLVM blocks.
     pub(super) fn beginnings(&self) -> Vec<(u64, Block)> {
-        let Some(shared) = self.shared_cta else { return Vec::new() };
+        let Some(shared) = self.entry.shared_cta else { return Vec::new() };
         let first = self.start_code();
         let func = self.job.func;
         let mut cases = vec![(first, self.at(func.start)), (first + 1, shared.next)];
@@ -198,7 +198,7 @@ impl Codegen<'_> {
 
     /// Emits the exit of the last live lane: in a CTA the next warp executes.
     pub(super) fn gone(&self) {
-        let Some(shared) = self.shared_cta else { return };
+        let Some(shared) = self.entry.shared_cta else { return };
         let (leave, stay) =
             (self.b.append_block(self.function, "exited"), self.b.append_block(self.function, "alone"));
         self.b.cond_br(shared.whole, leave, stay, Likely::Unknown);
@@ -221,7 +221,7 @@ impl Codegen<'_> {
     /// Emits a barrier of the CTA: if all live lanes of the warp have arrived, it saves the live values, and
     /// the next warp executes.
     pub(super) fn wait(&mut self, index: u32, exit: &Exit) {
-        let Some(shared) = self.shared_cta else { return };
+        let Some(shared) = self.entry.shared_cta else { return };
         let resume = &self.job.func.resumes[index as usize];
         let (mask, live) = (self.scalar(exit.mask), self.scalar(exit.live));
         let together = self.b.icmp(IntPred::Eq, mask, live);
@@ -328,12 +328,13 @@ impl Codegen<'_> {
         let resume = &self.job.func.resumes[index as usize];
         let kept = self.out.cta.barriers[index as usize].kept.clone();
         let names = resume.kept.iter().enumerate();
-        let moved =
-            names.filter(|(at, (_, name))| !self.barrier_slots.is_there(self.node, index, *at, *name));
+        let moved = names.filter(|(at, (_, name))| {
+            !self.passes.barrier_slots.is_there(self.position.node, index, *at, *name)
+        });
         let moved: Vec<wir::Value> = moved.map(|(_, (_, name))| *name).collect();
         self.read_slot(moved.into_iter());
         for (at, (kept, (_, name))) in kept.iter().zip(&resume.kept).enumerate() {
-            if !self.barrier_slots.is_there(self.node, index, at, *name) {
+            if !self.passes.barrier_slots.is_there(self.position.node, index, at, *name) {
                 self.pack(kept, *name, self.b.offset(place, u64::from(kept.offset)));
             }
         }
@@ -341,7 +342,7 @@ impl Codegen<'_> {
 
     /// The slot memory of the running warp or coarse warp.
     pub(super) fn barrier_slot_memory(&self) -> Value {
-        if let Some(Shared { kept: Some(kept), .. }) = self.shared_cta {
+        if let Some(Shared { kept: Some(kept), .. }) = self.entry.shared_cta {
             return kept;
         }
         self.b.load(self.b.ptr(), self.field(offset_of!(Frame, kept)), 8)
@@ -350,7 +351,7 @@ impl Codegen<'_> {
     /// Begins code that is executed only if a whole CTA runs; `None` if none ever does. Returns the LLVM
     /// block that follows.
     pub(super) fn if_whole(&self) -> Option<Block> {
-        let shared = self.shared_cta?;
+        let shared = self.entry.shared_cta?;
         let (then, on) =
             (self.b.append_block(self.function, "entered"), self.b.append_block(self.function, "on"));
         self.b.cond_br(shared.whole, then, on, Likely::Unknown);
@@ -360,7 +361,7 @@ impl Codegen<'_> {
 
     /// Loads the saved value of a register.
     pub(super) fn restore(&mut self, index: u32, reg: Reg, name: wir::Value) -> Repr {
-        if let Some(offset) = self.barrier_slots.lies(name) {
+        if let Some(offset) = self.passes.barrier_slots.lies(name) {
             return Repr::Kept(offset);
         }
         let place = self.barrier_slot_memory();

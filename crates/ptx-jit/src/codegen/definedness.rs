@@ -24,23 +24,23 @@ use ptx::ir::Inst;
 impl Codegen<'_> {
     /// The side exit before the instruction.
     pub(super) fn exit_before(&self, site: Site) -> Option<Exit> {
-        self.pending_exit.as_ref().filter(|(at, _)| *at == site).map(|(_, exit)| exit.clone())
+        self.position.pending_exit.as_ref().filter(|(at, _)| *at == site).map(|(_, exit)| exit.clone())
     }
 
     /// The places of the shadow of places.
     pub(super) fn shadow(&self, places: &Addresses) -> Addresses {
-        let added = |place: &Value| self.b.add(*place, self.b.splat(self.shadow, place.ty().lanes()));
+        let added = |place: &Value| self.b.add(*place, self.b.splat(self.entry.shadow, place.ty().lanes()));
         match places {
-            Addresses::Same(place) => Addresses::Same(self.b.add(*place, self.shadow)),
+            Addresses::Same(place) => Addresses::Same(self.b.add(*place, self.entry.shadow)),
             Addresses::Affine(bases, pattern) => {
-                let bases = bases.iter().map(|base| self.b.add(*base, self.shadow));
+                let bases = bases.iter().map(|base| self.b.add(*base, self.entry.shadow));
                 Addresses::Affine(bases.collect(), pattern.clone())
             }
             Addresses::Rows([base, stride], pattern) => {
-                Addresses::Rows([self.b.add(*base, self.shadow), *stride], pattern.clone())
+                Addresses::Rows([self.b.add(*base, self.entry.shadow), *stride], pattern.clone())
             }
             Addresses::ScaledIndex(spread) => {
-                let base = self.b.add(spread.base, self.shadow);
+                let base = self.b.add(spread.base, self.entry.shadow);
                 Addresses::ScaledIndex(ScaledIndex { base, ..spread.clone() })
             }
             Addresses::Each(chunks) => Addresses::Each(chunks.iter().map(added).collect()),
@@ -107,7 +107,7 @@ impl Codegen<'_> {
             Addresses::Same(place) => {
                 // Without active lanes the address was not checked.
                 let some = self.b.icmp(IntPred::Ne, mask, self.b.zero(mask.ty()));
-                let scratch = self.scratch.expect("made at the start");
+                let scratch = self.entry.scratch.expect("made at the start");
                 let place = self.b.select(some, self.b.int_to_ptr(*place), scratch);
                 let bits = self.b.load(self.int(bits), place, bytes);
                 let any = self.b.icmp(IntPred::Ne, bits, self.b.zero(bits.ty()));
@@ -194,7 +194,7 @@ impl Codegen<'_> {
         for def in &op.defs {
             let zero = self.b.zero(self.scalar_type(self.kind(*def)));
             match self.kind(*def) {
-                Kind::Mask => self.reps[def.0 as usize] = Some(Repr::Scalar(zero)),
+                Kind::Mask => self.values.reps[def.0 as usize] = Some(Repr::Scalar(zero)),
                 Kind::Reg(_) | Kind::Count => self.define(*def, zero),
             }
         }

@@ -10,7 +10,7 @@ use crate::wir::{BlockId, Cond, Phi, Shape, Term};
 
 impl Codegen<'_> {
     pub(super) fn phi(&mut self, name: wir::Value) -> Repr {
-        if let Some(place) = self.barrier_slots.lies(name) {
+        if let Some(place) = self.passes.barrier_slots.lies(name) {
             return Repr::Kept(place);
         }
         let scalar = self.scalar_type(self.kind(name));
@@ -30,7 +30,7 @@ impl Codegen<'_> {
     /// Adds the operands of a block's phis for an edge from an LLVM block.
     pub(super) fn arrive(&mut self, node: BlockId, from: Block, values: &[Repr]) {
         for (index, value) in values.iter().enumerate() {
-            let Some(phi) = self.phis.get(&(node.0, index)) else { continue };
+            let Some(phi) = self.flow.phis.get(&(node.0, index)) else { continue };
             let pairs: Vec<(Value, Value)> = match (phi, value) {
                 (Repr::Chunks(phi), _) if phi.is_empty() => continue,
                 (Repr::Scalar(phi), Repr::Scalar(value)) => vec![(*phi, *value)],
@@ -58,7 +58,7 @@ impl Codegen<'_> {
         let func = self.job.func;
         let target = &func.blocks[to.0 as usize];
         let Some(place) = target.pred_index(from) else { return Vec::new() };
-        let value = |phi: &Phi| match self.barrier_slots.lies(phi.def) {
+        let value = |phi: &Phi| match self.passes.barrier_slots.lies(phi.def) {
             Some(place) => Repr::Kept(place),
             None => self.coerce(phi.from[place], phi.def),
         };
@@ -73,15 +73,15 @@ impl Codegen<'_> {
             return;
         }
         let block = self.b.current_block();
-        if self.phis.contains_key(&(to.0, 0)) {
+        if self.flow.phis.contains_key(&(to.0, 0)) {
             self.arrive(to, block, &values);
         } else {
-            self.pending.entry(to.0).or_default().push((block, values));
+            self.flow.pending.entry(to.0).or_default().push((block, values));
         }
     }
 
     pub(super) fn end(&mut self, id: BlockId, term: &Term) {
-        if self.versioned_block != Some(id)
+        if self.position.versioned_block != Some(id)
             && let Some(to) = self.fuses(id, term)
         {
             return self.fuse(id, to);
@@ -107,7 +107,7 @@ impl Codegen<'_> {
         // If both successors are the same block, its phis need two different predecessors.
         let mut detours: Vec<(BlockId, Block)> = Vec::new();
         for to in term.successors() {
-            if self.barrier_slots.is_entered(id, to) {
+            if self.passes.barrier_slots.is_entered(id, to) {
                 detours.push((to, self.b.append_block(self.function, "way")));
             } else {
                 self.store_state(id, to);
@@ -153,7 +153,7 @@ impl Codegen<'_> {
                 let value = self.scalar(*value);
                 if *negated { self.b.not(value) } else { value }
             }
-            Cond::Empty(mask) if let Some(some) = self.sunk_masks.some(*mask) => self.b.not(some),
+            Cond::Empty(mask) if let Some(some) = self.passes.sunk_masks.some(*mask) => self.b.not(some),
             Cond::Empty(mask) => {
                 let mask = self.scalar(*mask);
                 self.b.icmp(IntPred::Eq, mask, self.b.zero(mask.ty()))

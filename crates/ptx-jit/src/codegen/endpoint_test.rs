@@ -86,7 +86,7 @@ impl Codegen<'_> {
         if func.blocks.len() > ENDPOINT_TEST_MAX_BLOCKS
             || !node.full
             || then == els
-            || self.barrier_slots.is_entered(id, then)
+            || self.passes.barrier_slots.is_entered(id, then)
         {
             return None;
         }
@@ -123,7 +123,7 @@ impl Codegen<'_> {
                 })
             };
             mine.iter().all(|name| {
-                !read.contains(name) && !handed(name) && !self.readers.of(*name).iter().any(elsewhere)
+                !read.contains(name) && !handed(name) && !self.facts.readers.of(*name).iter().any(elsewhere)
             })
         };
         let asks = &func.blocks[els.0 as usize];
@@ -135,7 +135,7 @@ impl Codegen<'_> {
                     && asks.phis.is_empty()
                     && asks.preds == [id]
                     && none != some
-                    && !self.barrier_slots.is_entered(els, none)
+                    && !self.passes.barrier_slots.is_entered(els, none)
                     && own(els, some, &[(id, then), (els, none)]) =>
             {
                 Some((els, none))
@@ -149,7 +149,7 @@ impl Codegen<'_> {
     pub(super) fn remark_endpoint_test(&self, id: BlockId, found: bool) {
         let node = &self.job.func.blocks[id.0 as usize];
         let asks = matches!(node.term, Term::If { cond: Cond::Equal(..), then, els, .. } if then != els);
-        if !node.full || !asks || self.versioned_block.is_some() {
+        if !node.full || !asks || self.position.versioned_block.is_some() {
             return;
         }
         self.remark_block(id, true);
@@ -179,7 +179,7 @@ impl Codegen<'_> {
 
     /// Whether a block is reached only through one edge.
     fn is_behind(&self, (from, to): (BlockId, BlockId), block: BlockId) -> bool {
-        self.job.func.blocks[to.0 as usize].preds == [from] && self.dominators.dominates(to, block)
+        self.job.func.blocks[to.0 as usize].preds == [from] && self.facts.dominators.dominates(to, block)
     }
 
     /// Branches to `then` where the scalar test shows that all lanes pass. The following code is for all

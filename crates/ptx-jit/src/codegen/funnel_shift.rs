@@ -43,7 +43,7 @@ impl Codegen<'_> {
             return;
         }
         if let Some(halves) = self.word_pair_of(inst, op, *def) {
-            self.word_pairs.insert(*def, halves);
+            self.values.word_pairs.insert(*def, halves);
         }
     }
 
@@ -52,12 +52,12 @@ impl Codegen<'_> {
         let is_small = match Expr::of(inst).map(|expr| expr.arith) {
             Some(Arith::And) => matches!(inst.srcs.get(1), Some(Src::Imm(bits)) if *bits < 32),
             Some(Arith::Copy | Arith::Convert(_)) => {
-                op.uses.get(1).is_some_and(|from| self.small.contains(from))
+                op.uses.get(1).is_some_and(|from| self.values.small.contains(from))
             }
             _ => false,
         };
         if is_small {
-            self.small.insert(def);
+            self.values.small.insert(def);
         }
     }
 
@@ -87,7 +87,7 @@ impl Codegen<'_> {
             }
             Arith::Shl => match (inst.srcs.as_slice(), op.uses.as_slice()) {
                 ([Src::Reg(_), Src::Imm(32)], [_, from]) => {
-                    let low = match self.word_pairs.get(from) {
+                    let low = match self.values.word_pairs.get(from) {
                         Some(WordPair::Both([low, _])) => low.clone(),
                         _ => Some(self.low_words(*from)?),
                     };
@@ -98,7 +98,7 @@ impl Codegen<'_> {
             Arith::Or => {
                 let [_, a, b] = op.uses.as_slice() else { return None };
                 let (WordPair::Both(a), WordPair::Both(b)) =
-                    (self.word_pairs.get(a)?, self.word_pairs.get(b)?)
+                    (self.values.word_pairs.get(a)?, self.values.word_pairs.get(b)?)
                 else {
                     return None;
                 };
@@ -109,14 +109,15 @@ impl Codegen<'_> {
                 Some(WordPair::Both([either(&a[0], &b[0]), either(&a[1], &b[1])]))
             }
             Arith::Shr if matches!(ty, Ty::U64 | Ty::B64) => {
-                let Some(WordPair::Both(halves)) = op.uses.get(1).and_then(|name| self.word_pairs.get(name))
+                let Some(WordPair::Both(halves)) =
+                    op.uses.get(1).and_then(|name| self.values.word_pairs.get(name))
                 else {
                     return None;
                 };
                 let halves = halves.clone();
                 let small = match inst.srcs.get(1)? {
                     Src::Imm(bits) => *bits < 32,
-                    _ => op.uses.get(2).is_some_and(|name| self.small.contains(name)),
+                    _ => op.uses.get(2).is_some_and(|name| self.values.small.contains(name)),
                 };
                 let word = self.b.vec(self.int(32), self.width);
                 let mut amounts = Vec::new();
@@ -137,7 +138,7 @@ impl Codegen<'_> {
     }
 
     fn low_words(&self, name: wir::Value) -> Option<Vec<Value>> {
-        let Some(Repr::Chunks(chunks)) = &self.reps[name.0 as usize] else { return None };
+        let Some(Repr::Chunks(chunks)) = &self.values.reps[name.0 as usize] else { return None };
         let ty = self.b.vec(self.int(32), self.width);
         Some(chunks.iter().map(|chunk| self.b.trunc(*chunk, ty)).collect())
     }
@@ -158,7 +159,7 @@ impl Codegen<'_> {
         if self.kind(*def) != Kind::Reg(RegClass::R32) || *self.shape(*def) != Shape::Varying {
             return false;
         }
-        let Some(WordPair::Shifted([low, high], amounts, small)) = self.word_pairs.get(from) else {
+        let Some(WordPair::Shifted([low, high], amounts, small)) = self.values.word_pairs.get(from) else {
             return false;
         };
         let ty = self.b.vec(self.int(32), self.width);
@@ -179,7 +180,7 @@ impl Codegen<'_> {
         };
         let chunks = amounts.iter().enumerate().map(chunk).collect();
         self.applied("funnel-shift", "two words are shifted as one of 64 bits");
-        self.reps[def.0 as usize] = Some(Repr::Chunks(chunks));
+        self.values.reps[def.0 as usize] = Some(Repr::Chunks(chunks));
         true
     }
 }

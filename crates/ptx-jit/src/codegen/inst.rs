@@ -57,7 +57,7 @@ impl Codegen<'_> {
         }
         for def in &op.defs {
             if let Some(constant) = self.constant(*def) {
-                self.reps[def.0 as usize] = Some(constant);
+                self.values.reps[def.0 as usize] = Some(constant);
             }
         }
         self.note_result(inst, op);
@@ -116,7 +116,7 @@ impl Codegen<'_> {
                 Repr::Chunks(vec![vector; self.chunks() as usize])
             }
         };
-        self.reps[name.0 as usize] = Some(rep);
+        self.values.reps[name.0 as usize] = Some(rep);
     }
 
     /// Emits native code for an instruction that accesses no memory and no other lanes, if there is any.
@@ -197,7 +197,7 @@ impl Codegen<'_> {
                 result.push(value);
             }
         }
-        let mask = match self.reps[op.uses[0].0 as usize] {
+        let mask = match self.values.reps[op.uses[0].0 as usize] {
             Some(Repr::Scalar(mask)) if self.lanes == self.job.shape.lanes() && !self.whole(op) => Some(mask),
             _ => None,
         };
@@ -206,7 +206,7 @@ impl Codegen<'_> {
         }
         if let Some(def) = carry_out {
             let mask = self.mask_of(&carries);
-            self.reps[def.0 as usize] = Some(Repr::Scalar(mask));
+            self.values.reps[def.0 as usize] = Some(Repr::Scalar(mask));
         }
         for (def, values) in op.defs.iter().zip(results) {
             if Some(*def) == carry_out {
@@ -221,7 +221,7 @@ impl Codegen<'_> {
                 Shape::Affine(_) => Repr::Bases(values),
                 Shape::Varying => Repr::Chunks(values),
             };
-            self.reps[def.0 as usize] = Some(rep);
+            self.values.reps[def.0 as usize] = Some(rep);
         }
         true
     }
@@ -509,8 +509,8 @@ impl Codegen<'_> {
         }
         let origin = match inst.mods.space() {
             Space::Global | Space::Const => self.c64(0),
-            Space::Shared => self.shared[0],
-            Space::Param => self.params,
+            Space::Shared => self.entry.shared[0],
+            Space::Param => self.entry.params,
             _ => return false,
         };
         let shape: Vec<Lanes> = match self.shape(op.defs[0]) {
@@ -539,7 +539,7 @@ impl Codegen<'_> {
             Shape::Affine(_) => Repr::Bases(values),
             Shape::Varying => Repr::Chunks(values),
         };
-        self.reps[op.defs[0].0 as usize] = Some(rep);
+        self.values.reps[op.defs[0].0 as usize] = Some(rep);
         true
     }
 
@@ -557,7 +557,7 @@ impl Codegen<'_> {
             let own = self.strided(origin, stride, c);
             values.push(if to_space { self.b.sub(*value, own) } else { self.b.add(*value, own) });
         }
-        self.reps[op.defs[0].0 as usize] = Some(Repr::Chunks(values));
+        self.values.reps[op.defs[0].0 as usize] = Some(Repr::Chunks(values));
         true
     }
 }

@@ -185,7 +185,7 @@ impl<'a> Codegen<'a> {
         for member in &piece.members {
             let op = &node.ops[member.at];
             let Some(inst) = self.inst_of(op) else { continue };
-            self.prefetch = self.stride(inst, op, piece.access);
+            self.prefetches.beside_access = self.stride(inst, op, piece.access);
             for c in 0..self.chunks() {
                 let base = if pattern.by_chunk { bases[c as usize] } else { bases[0] };
                 let far = i64::from(pattern.lanes[(c * self.width) as usize]) + member.offset - first;
@@ -222,7 +222,7 @@ impl<'a> Codegen<'a> {
 
     /// Defines the result of a load of a group, and records the facts that every load records.
     pub(super) fn group_is_loaded(&mut self, op: &Op, chunks: Vec<Value>) {
-        self.reps[op.defs[0].0 as usize] = Some(Repr::Chunks(chunks));
+        self.values.reps[op.defs[0].0 as usize] = Some(Repr::Chunks(chunks));
         if let Some(inst) = self.inst_of(op) {
             self.note_result(inst, op);
         }

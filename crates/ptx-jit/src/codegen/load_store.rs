@@ -59,12 +59,12 @@ impl Codegen<'_> {
     /// How accesses are classified.
     pub(super) fn classes(&self) -> Classes<'_> {
         let Input { func, program, .. } = self.job;
-        Classes { func, program, addresses: &self.analyses.addresses, width: self.width }
+        Classes { func, program, addresses: &self.facts.analyses.addresses, width: self.width }
     }
 
     /// The plan of an access, in the version of its block that is emitted; `None`: it has no native code.
     pub(super) fn plan_of(&self, site: Site, op: &Op) -> Option<Rc<Plan>> {
-        let plan = match &self.version {
+        let plan = match &self.position.version {
             Some(version) => version.accesses.get(&site),
             None => op.access.as_ref(),
         }?;
@@ -157,7 +157,7 @@ impl Codegen<'_> {
         said: Space,
         form: &Form,
     ) -> Option<Addresses> {
-        let provenance = self.analyses.addresses.provenance(name).filter(|_| said == Space::Generic);
+        let provenance = self.facts.analyses.addresses.provenance(name).filter(|_| said == Space::Generic);
         if let Some(Provenance::Local(base, added)) = provenance {
             let base = self.scalar(base);
             return Some(Addresses::Same(self.b.add(base, self.c64(added.wrapping_add(offset) as u64))));
@@ -168,7 +168,7 @@ impl Codegen<'_> {
             let added = emit.b.const_int(value.ty(), offset as u64);
             let value = if offset == 0 { value } else { emit.b.add(value, added) };
             let value = if shared {
-                emit.b.sub(value, emit.b.splat(emit.shared[0], value.ty().lanes()))
+                emit.b.sub(value, emit.b.splat(emit.entry.shared[0], value.ty().lanes()))
             } else {
                 value
             };
@@ -219,10 +219,10 @@ impl Codegen<'_> {
 
     /// An access relative to a register, with the form of its addresses. In a chunk loop, that of one chunk.
     pub(super) fn form_of(&self, name: wir::Value, access: Access) -> Option<(Access, Form)> {
-        let (access, form) = self.classes().form(name, access, self.full)?;
+        let (access, form) = self.classes().form(name, access, self.position.full)?;
         Some((
             access,
-            match self.chunk_loops.shapes.get(&name) {
+            match self.passes.chunk_loops.shapes.get(&name) {
                 Some(Shape::Affine(pattern)) if !pattern.rows.is_empty() => Form::Rows((**pattern).clone()),
                 Some(Shape::Affine(pattern)) => Form::Affine((**pattern).clone()),
                 Some(Shape::Uniform(_)) => Form::Same,
@@ -245,7 +245,7 @@ impl Codegen<'_> {
     }
 
     fn loaded(&mut self, site: Site, inst: &Inst, op: &Op, access: Access) -> bool {
-        self.prefetch = self.stride(inst, op, access);
+        self.prefetches.beside_access = self.stride(inst, op, access);
         if op.defs.len() != access.count as usize {
             return false;
         }
@@ -266,12 +266,12 @@ impl Codegen<'_> {
         if uniform && !matches!(addresses, Addresses::Same(_)) {
             return false;
         }
-        if self.access_checked || self.is_within((site, inst, op), access) {
+        if self.position.access_checked || self.is_within((site, inst, op), access) {
             let Some(places) = self.placed(access, &addresses) else { return false };
             let Some(()) = self.or_undefined(site, &plan, &places, op, uniform) else { return false };
             let loaded = self.load_places(&plan, &places, op, uniform);
             for (def, rep) in op.defs.iter().zip(loaded) {
-                self.reps[def.0 as usize] = Some(rep);
+                self.values.reps[def.0 as usize] = Some(rep);
             }
             return true;
         }
@@ -285,7 +285,7 @@ impl Codegen<'_> {
             let Some(()) = self.or_undefined(site, &plan, &places, op, uniform) else { return false };
             let loaded = self.load_places(&plan, &places, op, uniform);
             for (def, rep) in op.defs.iter().zip(loaded) {
-                self.reps[def.0 as usize] = Some(rep);
+                self.values.reps[def.0 as usize] = Some(rep);
             }
             return true;
         }
@@ -314,7 +314,7 @@ impl Codegen<'_> {
                 }
                 _ => unreachable!("ptxvm bug: a load of two shapes"),
             };
-            self.reps[def.0 as usize] = Some(rep);
+            self.values.reps[def.0 as usize] = Some(rep);
         }
         true
     }
@@ -332,7 +332,7 @@ impl Codegen<'_> {
         if offset + bytes > u64::from(self.job.function.param_bytes) || !offset.is_multiple_of(bytes) {
             return false;
         }
-        let address = self.b.add(self.params, self.c64(offset));
+        let address = self.b.add(self.entry.params, self.c64(offset));
         let pointer = self.b.int_to_ptr(address);
         for (at, def) in op.defs.iter().enumerate() {
             let place = self.b.offset(pointer, at as u64 * u64::from(access.bits / 8));
@@ -348,7 +348,7 @@ impl Codegen<'_> {
         if access.space == Space::Param || access.space == Space::Const {
             return false;
         }
-        self.prefetch = self.stride(inst, op, access);
+        self.prefetches.beside_access = self.stride(inst, op, access);
         let mut next = 1;
         let Some(plan) = self.plan_of(site, op) else { return false };
         let access = plan.access;
@@ -369,7 +369,7 @@ impl Codegen<'_> {
         if inst.mods.sem() == Sem::Release {
             self.b.fence(Ordering::Release);
         }
-        if self.access_checked || self.is_within((site, inst, op), access) {
+        if self.position.access_checked || self.is_within((site, inst, op), access) {
             let Some(places) = self.placed(access, &addresses) else { return false };
             self.mark_defined(&plan, &places, op, &values);
             self.store_places(&plan, &places, op, &values);
@@ -474,7 +474,7 @@ impl Codegen<'_> {
             Addresses::Affine(..) | Addresses::Rows(..) | Addresses::ScaledIndex(_) | Addresses::Each(_) => {
                 let chunks = self.each(addresses);
                 let lane = self.lowest(mask);
-                let place = self.scratch.expect("made at the start");
+                let place = self.entry.scratch.expect("made at the start");
                 for (c, chunk) in chunks.iter().enumerate() {
                     let at = c as u64 * u64::from(self.width) * 8;
                     self.b.store(*chunk, self.b.offset(place, at), 8);
@@ -578,7 +578,7 @@ impl Codegen<'_> {
             return Some(Addresses::Each(places));
         }
         let origin = match access.space {
-            Space::Shared => self.shared[0],
+            Space::Shared => self.entry.shared[0],
             _ => self.c64(0),
         };
         let scalar = |place: &Value| self.b.add(*place, origin);
@@ -600,9 +600,11 @@ impl Codegen<'_> {
 
     /// Whether all 32 lanes execute the operation.
     pub(super) fn whole(&self, op: &Op) -> bool {
-        let unmasked = self.prefix.and_then(|prefix| prefix.unmasked);
-        let runs = |c| self.analyses.constants.bits(op.uses[0], c) == Some(u64::MAX >> (64 - self.width));
-        self.full && (unmasked == Some(op.uses[0]) || (0..self.job.shape.lanes() / self.width).all(runs))
+        let unmasked = self.position.prefix.and_then(|prefix| prefix.unmasked);
+        let runs =
+            |c| self.facts.analyses.constants.bits(op.uses[0], c) == Some(u64::MAX >> (64 - self.width));
+        self.position.full
+            && (unmasked == Some(op.uses[0]) || (0..self.job.shape.lanes() / self.width).all(runs))
     }
 
     /// The number of the allocation that an access must stay in, from 1 on; 0 if it may access any.
@@ -631,12 +633,12 @@ impl Codegen<'_> {
         let part = |bytes: u64| (bytes + 1).saturating_sub(span.into());
         Some(match reach.space {
             Space::Shared => match object {
-                None => (zero, room(self, self.shared[1], self.job.layout.shared_bytes.into())),
+                None => (zero, room(self, self.entry.shared[1], self.job.layout.shared_bytes.into())),
                 Some(Object::Shared { start, bytes: Some(bytes) }) => {
                     (self.c64(start.wrapping_neg()), self.c64(part(bytes)))
                 }
                 Some(Object::Shared { start, bytes: None }) => {
-                    let (all, start) = (self.shared[1], self.c64(start));
+                    let (all, start) = (self.entry.shared[1], self.c64(start));
                     let bytes = self.b.intrinsic("llvm.usub.sat", &[self.int(64)], &[all, start]);
                     (self.b.sub(zero, start), room(self, bytes, 0))
                 }

@@ -74,11 +74,11 @@ struct Stepping {
 impl Codegen<'_> {
     /// The loop whose header is a block, if enough of its accesses step by constants.
     fn turns(&mut self, id: BlockId) -> Option<Rc<Turns>> {
-        if let Some(known) = self.loop_predication.turns.get(&id) {
+        if let Some(known) = self.passes.loop_predication.turns.get(&id) {
             return known.clone();
         }
         let found = self.find_turns(id).map(Rc::new);
-        self.loop_predication.turns.insert(id, found.clone());
+        self.passes.loop_predication.turns.insert(id, found.clone());
         found
     }
 
@@ -132,7 +132,7 @@ impl Codegen<'_> {
             if at == left {
                 return u64::try_from(price).ok().filter(|price| (1..FAR).contains(price));
             }
-            let op = self.def_use.op_of(self.job.func, at)?;
+            let op = self.facts.def_use.op_of(self.job.func, at)?;
             let OpKind::Add(by) = op.kind else { return None };
             price = price.checked_sub(by)?;
             at = op.uses[0];
@@ -158,7 +158,7 @@ impl Codegen<'_> {
             let first = steps.next()??;
             return steps.all(|step| step == Some(first)).then_some(first);
         }
-        let Some((_, index)) = self.def_use.op(name).filter(|(at, _)| *at == id) else {
+        let Some((_, index)) = self.facts.def_use.op(name).filter(|(at, _)| *at == id) else {
             return Some(0);
         };
         let op = &node.ops[index];
@@ -287,7 +287,7 @@ impl Codegen<'_> {
             if at == phi {
                 return Some(if class == RegClass::R32 { i64::from(sum as i32) } else { sum });
             }
-            let (node, index) = self.def_use.op(at)?;
+            let (node, index) = self.facts.def_use.op(at)?;
             let node = &self.job.func.blocks[node.0 as usize];
             let op: &Op = &node.ops[index];
             let OpKind::Inst(site) = op.kind else { return None };
@@ -326,9 +326,10 @@ impl Codegen<'_> {
     pub(super) fn begin_predicated_loop(&mut self, id: BlockId) {
         if self.turns(id).is_some() {
             let until = self.b.phi(self.int(64));
-            self.phis
+            self.flow
+                .phis
                 .insert((id.0, self.job.func.blocks[id.0 as usize].phis.len()), super::Repr::Scalar(until));
-            self.loop_predication.until.insert(id, until);
+            self.passes.loop_predication.until.insert(id, until);
         }
     }
 
@@ -336,17 +337,18 @@ impl Codegen<'_> {
     pub(super) fn predicated_until(&mut self, to: BlockId, place: usize) -> Option<Value> {
         let turns = self.turns(to)?;
         let again = turns.again.get(place).copied().unwrap_or(false);
-        let until = self.loop_predication.until.get(&to).copied().filter(|_| again);
+        let until = self.passes.loop_predication.until.get(&to).copied().filter(|_| again);
         // No more fuel than this is ever left, so the next iteration checks.
         Some(until.unwrap_or_else(|| self.c64(i64::MAX as u64)))
     }
 
     /// The predicated loop whose header is the block that is emitted.
     pub(super) fn predicated_loop(&mut self, node: &wir::Block) -> Option<(BlockId, Rc<Turns>)> {
-        let id = self.node?;
+        let id = self.position.node?;
         let mine = std::ptr::eq(&self.job.func.blocks[id.0 as usize], node);
-        let once = self.versioned_block.is_none() && self.prefix.is_none() && self.full;
-        if !mine || !once || !self.loop_predication.until.contains_key(&id) {
+        let once =
+            self.position.versioned_block.is_none() && self.position.prefix.is_none() && self.position.full;
+        if !mine || !once || !self.passes.loop_predication.until.contains_key(&id) {
             return None;
         }
         Some((id, self.turns(id)?))
@@ -374,14 +376,14 @@ impl Codegen<'_> {
 
     /// The condition that this iteration needs no check, and the fuel limit it was compared with.
     pub(super) fn is_before(&mut self, id: BlockId, turns: &Turns) -> (Value, Value) {
-        let until = self.loop_predication.until[&id];
+        let until = self.passes.loop_predication.until[&id];
         let left = self.scalar(turns.left);
         (self.b.icmp(crate::llvm::IntPred::Sgt, left, until), until)
     }
 
     /// Records how long the accesses stay in bounds; the value merges the paths with and without a check.
     pub(super) fn set_predicated(&mut self, id: BlockId, until: Value) {
-        self.loop_predication.until.insert(id, until);
+        self.passes.loop_predication.until.insert(id, until);
     }
 
     /// Computes the fuel down to which accesses that are in bounds now stay in bounds. Later iterations

@@ -47,7 +47,9 @@ impl Codegen<'_> {
         if self.masks_places(other.ty().element_bits()) {
             return self.b.gather(pointers, align, mask, other);
         }
-        self.scalarized_cost.set(self.scalarized_cost.get() + MASKED_LANE_OPS * mask.ty().lanes());
+        self.position
+            .scalarized_cost
+            .set(self.position.scalarized_cost.get() + MASKED_LANE_OPS * mask.ty().lanes());
         if mask == self.b.ones(mask.ty()) {
             return self.b.gather(pointers, align, mask, other);
         }
@@ -61,7 +63,9 @@ impl Codegen<'_> {
         if self.masks_places(value.ty().element_bits()) {
             return self.b.scatter(value, pointers, align, mask);
         }
-        self.scalarized_cost.set(self.scalarized_cost.get() + MASKED_LANE_OPS * mask.ty().lanes());
+        self.position
+            .scalarized_cost
+            .set(self.position.scalarized_cost.get() + MASKED_LANE_OPS * mask.ty().lanes());
         if mask == self.b.ones(mask.ty()) {
             return self.b.scatter(value, pointers, align, mask);
         }
@@ -78,7 +82,7 @@ impl Codegen<'_> {
 
     /// The pointers of active lanes; for inactive lanes, a pointer to the dummy location, which has 16 bytes.
     pub(super) fn or_spare(&self, pointers: Value, mask: Value) -> Value {
-        let spare = self.b.splat(self.spare, mask.ty().lanes());
+        let spare = self.b.splat(self.entry.spare, mask.ty().lanes());
         self.b.select(mask, pointers, spare)
     }
 }

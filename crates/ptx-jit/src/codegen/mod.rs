@@ -20,11 +20,15 @@ mod collective;
 mod combine_reductions;
 mod const_prop;
 mod contiguity_test;
+mod control_flow;
 mod covering_loads;
 mod cta_loop;
 mod definedness;
 mod edge;
+mod emitted_values;
 mod endpoint_test;
+mod entry_values;
+mod facts;
 mod funnel_shift;
 mod inst;
 mod interleaved;
@@ -35,9 +39,12 @@ mod matrix;
 mod move_elements;
 mod nan_canonical;
 mod permuted;
+mod position;
 mod prefetch_deferred;
 mod prefetch_grid_stride;
 mod prefetch_next_cta;
+mod prefetches;
+mod remark_log;
 mod scalar_evolution;
 mod scaled_index;
 mod segmented;
@@ -56,24 +63,23 @@ mod wide_gather;
 
 use crate::analysis::Analyses;
 use crate::frame::Frame;
-use crate::isel::{Env, Lowering};
+use crate::isel::Env;
 use crate::llvm::{Block, Builder, Flush, Function, Likely, Module, Type, Value};
 use crate::remarks::Remarks;
 use crate::target::Target;
 use crate::wir;
-use crate::wir::access::Plan;
-use crate::wir::checks::BlockChecks;
-use crate::wir::dom::Dominators;
-use crate::wir::uses::{DefUse, Readers};
-use crate::wir::{BlockId, Exit, Func, Kind, LaunchShape, Op, OpKind, Shape, Site, Term};
+use crate::wir::{BlockId, Func, Kind, LaunchShape, Op, OpKind, Shape, Site, Term};
+use control_flow::ControlFlow;
+use emitted_values::EmittedValues;
+use entry_values::EntryValues;
+use facts::Facts;
+use position::Position;
+use prefetches::Prefetches;
 use ptx::ir::RegClass;
 use ptx_exec::layout::Layout;
 use ptx_exec::watch::AccessObjects;
-use std::borrow::Cow;
-use std::cell::{Cell, RefCell};
-use std::collections::{HashMap, HashSet};
-use std::mem::offset_of;
-use std::rc::Rc;
+use remark_log::RemarkLog;
+use std::collections::HashMap;
 
 /// Lanes of a warp.
 const LANES: u32 = 32;
@@ -156,136 +162,40 @@ struct Codegen<'a> {
     b: Builder<'a>,
     env: Env,
     function: Function,
+    /// Lanes of a chunk.
     width: u32,
     /// Lanes that execute as one: of a warp, of a coarse warp, or of the chunk of a chunk loop.
     lanes: u32,
-    /// The side exit of the access that follows, if it has one.
-    pending_exit: Option<(Site, Exit)>,
-    /// For each value, how it is held; `None`: it is not emitted yet.
-    reps: Vec<Option<Repr>>,
-    /// For each WIR block, the LLVM block that it begins with.
-    starts: Vec<Option<Block>>,
-    /// LLVM phis that still need operands, by WIR block and index of the phi.
-    phis: HashMap<(u32, usize), Repr>,
-    /// Operands for phis of WIR blocks that are not emitted yet, with the LLVM block that they come from.
-    pending: HashMap<u32, Vec<(Block, Vec<Repr>)>>,
-    /// WIR blocks that an emitted branch leads to.
-    reached: RefCell<HashSet<BlockId>>,
-    /// WIR blocks that no emitted branch led to when they would have been emitted.
-    left_out: Vec<BlockId>,
-    /// Vectors made of scalars in the current LLVM block, by value and chunk.
-    vectors: HashMap<(wir::Value, u32), Value>,
-    /// Chunks of masks, with the LLVM block that they were made in.
-    masks: RefCell<HashMap<(Value, u32), (Block, Value)>>,
-    /// Canonical bits of values with other NaNs in the current LLVM block, by value and chunk.
-    exacts: HashMap<(wir::Value, u32), Value>,
-    /// Masks that were joined from chunks, with the chunks. These dominate every use of the mask.
-    parts: RefCell<HashMap<Value, Vec<Value>>>,
-    /// The LLVM block that `vectors` and `exacts` belong to.
-    vectors_of: Option<Block>,
-    /// The frame of the call.
-    frame: Value,
-    /// The register arrays of the frame, by class.
-    regs: [Value; 4],
-    /// The lanes that this call owns: those of a warp, also within a CTA.
-    own: Value,
-    /// Lanes that are live at the entry.
-    live: Value,
-    shared_cta: Option<cta_loop::Shared>,
-    params: Value,
-    shared: [Value; 2],
-    /// The distance from memory to its shadow, if the code checks whether loaded bytes are defined.
-    shadow: Value,
-    /// Whether the WIR block that is emitted executes all lanes.
-    full: bool,
-    /// Stack memory for values that go through memory.
-    scratch: Option<Value>,
-    /// Stack memory that inactive lanes may access.
-    spare: Value,
-    /// The cost of accesses that are done lane by lane in the current LLVM block.
-    scalarized_cost: Cell<u32>,
-    /// The number of the cached bounds of each site. Copies of a site whose accesses have another size have
-    /// bounds of their own, since bounds say where an access of that many bytes may begin; so have those that
-    /// write, and those that add combined reductions.
-    windows: HashMap<(Site, u32, bool, bool), u32>,
-    /// 64-bit values that are a base plus a scaled index.
-    scaled_indices: HashMap<wir::Value, scaled_index::ScaledIndex>,
-    /// 64-bit values whose words are known.
-    word_pairs: HashMap<wir::Value, funnel_shift::WordPair>,
-    /// Values below 32.
-    small: HashSet<wir::Value>,
-    /// Whether the access that is emitted was checked where its block began.
-    access_checked: bool,
-    /// For the load that is emitted, the result of a coalesced gather: whether it was done, and a vector for
-    /// each chunk.
-    gathered: Option<(Value, Vec<Value>)>,
-    /// By how much values grow from one CTA to the next, and from one iteration to the next.
-    scalar_evolution: scalar_evolution::ScalarEvolution,
-    /// For each PTX block, the kind of loop that it belongs to.
-    loops: Vec<prefetch_next_cta::LoopKind>,
-    /// The kind of loop that the block that is emitted belongs to.
-    loop_kind: prefetch_next_cta::LoopKind,
-    /// Prefetches that are issued behind barriers.
-    deferred_prefetches: prefetch_deferred::DeferredPrefetches,
-    /// The prefetch beside the access that is emitted.
-    prefetch: Option<prefetch_next_cta::Prefetch>,
-    /// The last distance to the next CTA's addresses, with the growth and the LLVM block that it is for.
-    next_cta_distance: Option<prefetch_next_cta::NextCtaDistance>,
-    /// Lines that the block that is emitted has prefetched, relative to an address, and whether for a write.
-    prefetched: HashSet<(wir::Value, i64, bool)>,
-    /// For each PTX block, whether it belongs to a loop that may only be waiting.
-    waits: Vec<bool>,
-    /// The kind of reduction that is combined in a table, if there is one.
-    reductions: Option<crate::reduction_buffer::Kind>,
-    /// How instructions are lowered.
-    lowerings: HashMap<Site, Option<Rc<Lowering>>>,
-    /// For each value, whether it may hold a NaN that is not canonical.
-    loose: Vec<bool>,
-    /// For each value, whether it is a mask that at most side exits read.
-    rare: Vec<bool>,
-    /// Operations of such masks: they are emitted at the side exits.
-    later: HashMap<wir::Value, Op>,
-    /// What is known of values.
-    analyses: Analyses,
-    /// The plans of the version of a block that is emitted.
-    version: Option<Version>,
-    head: Block,
-    /// The WIR block that is emitted.
-    node: Option<BlockId>,
-    known: state_map::Known,
-    loop_predication: loop_predication::LoopPredication,
-    barrier_slots: barrier_slots::BarrierSlots,
-    warp_strips: warp_strips::WarpStrips,
-    symbolic_strides: symbolic_stride::SymbolicStrides,
-    /// The blocks that read each value; not listed for functions of many blocks.
-    readers: Readers,
-    /// Where each value is defined, and how often it is read.
-    def_use: DefUse,
-    /// Which blocks are on every path to a block.
-    dominators: Dominators,
-    /// Masks that are computed where they are read.
-    sunk_masks: sink_masks::SunkMasks,
-    /// The lanes that a version of a block is emitted for.
-    prefix: Option<version_prefix::Prefix>,
-    /// The WIR block that is emitted in several versions.
-    versioned_block: Option<BlockId>,
-    /// The number of versions so far.
-    versions: u32,
-    /// The LLVM block of an entry that does not exist.
-    unreachable_block: Option<Block>,
-    chunk_loops: chunk_loop::ChunkLoops,
-    matrices: matrix::Matrices,
-    /// The instruction that remarks are about.
-    remark_site: Cell<Option<Site>>,
-    remarks: RefCell<Remarks>,
+    /// What is known of the function.
+    facts: Facts,
+    /// What the function loads where it begins.
+    entry: EntryValues,
+    /// The WIR values that are emitted.
+    values: EmittedValues,
+    /// The LLVM blocks, and the edges between them.
+    flow: ControlFlow,
+    /// What is emitted now.
+    position: Position,
+    /// The state of the optimisations that are made while code is emitted.
+    passes: PassStates,
+    prefetches: Prefetches,
+    remarks: RemarkLog,
     out: Emitted,
 }
 
-/// How a version of a block accesses memory.
-struct Version {
-    accesses: HashMap<Site, Rc<Plan>>,
-    /// Its bounds checks, if they differ from those of the block.
-    checks: Option<Rc<BlockChecks>>,
+/// The optimisations that are made while code is emitted: what each has found, and what it has emitted.
+struct PassStates {
+    barrier_slots: barrier_slots::BarrierSlots,
+    chunk_loops: chunk_loop::ChunkLoops,
+    loop_predication: loop_predication::LoopPredication,
+    matrices: matrix::Matrices,
+    /// Masks that are computed where they are read.
+    sunk_masks: sink_masks::SunkMasks,
+    warp_strips: warp_strips::WarpStrips,
+    /// The number of the cached bounds of each site. Copies of a site whose accesses have another size have
+    /// bounds of their own, since bounds say where an access of that many bytes may begin; so have those that
+    /// write, and those that add combined reductions.
+    cached_bounds: HashMap<(Site, u32, bool, bool), u32>,
 }
 
 /// Emits a function of that name into the module. `analyses`: what is known of the function.
@@ -297,7 +207,6 @@ pub(crate) fn emit(module: &Module, name: &str, job: Input<'_>, analyses: Analys
     let head = b.append_block(function, "head");
     b.position_at_end(head);
     let frame = b.param(function, 0);
-    let zero = b.zero(b.int(64));
     let mut emit = Codegen {
         job,
         function,
@@ -308,76 +217,28 @@ pub(crate) fn emit(module: &Module, name: &str, job: Input<'_>, analyses: Analys
         },
         width: job.shape.chunk,
         lanes: job.shape.lanes(),
-        pending_exit: None,
-        reps: vec![None; job.func.kinds.len()],
-        starts: vec![None; job.func.blocks.len()],
-        phis: HashMap::new(),
-        pending: HashMap::new(),
-        reached: RefCell::default(),
-        left_out: Vec::new(),
-        vectors: HashMap::new(),
-        exacts: HashMap::new(),
-        parts: RefCell::default(),
-        masks: RefCell::default(),
-        vectors_of: None,
-        frame,
-        regs: [frame; 4],
-        own: zero,
-        live: zero,
-        shared_cta: None,
-        params: zero,
-        shared: [zero; 2],
-        shadow: zero,
-        full: false,
-        scratch: None,
-        spare: frame,
-        scalarized_cost: Cell::new(0),
-        windows: HashMap::new(),
-        scaled_indices: HashMap::new(),
-        word_pairs: HashMap::new(),
-        small: HashSet::new(),
-        access_checked: false,
-        gathered: None,
-        scalar_evolution: scalar_evolution::ScalarEvolution::new(job.func, job.function, job.shape),
-        loops: prefetch_next_cta::loops(job.function),
-        loop_kind: prefetch_next_cta::LoopKind::Nothing,
-        deferred_prefetches: prefetch_deferred::DeferredPrefetches::default(),
-        prefetch: None,
-        next_cta_distance: None,
-        prefetched: HashSet::new(),
-        waits: crate::effects::waiting_blocks(job.function),
-        reductions: crate::reduction_buffer::kind(job.function),
-        lowerings: HashMap::new(),
-        loose: Vec::new(),
-        analyses,
-        version: None,
-        rare: Vec::new(),
-        later: HashMap::new(),
-        head,
-        node: None,
-        known: state_map::Known::default(),
-        loop_predication: loop_predication::LoopPredication::default(),
-        barrier_slots: barrier_slots::BarrierSlots::default(),
-        warp_strips: warp_strips::WarpStrips::default(),
-        symbolic_strides: symbolic_stride::SymbolicStrides::default(),
-        readers: endpoint_test::readers(job.func),
-        def_use: DefUse::new(job.func),
-        dominators: Dominators::new(job.func),
-        sunk_masks: sink_masks::SunkMasks::default(),
-        prefix: None,
-        versioned_block: None,
-        versions: 0,
-        unreachable_block: None,
-        chunk_loops: chunk_loop::ChunkLoops::new(rooms),
-        matrices: matrix::Matrices::default(),
-        remark_site: Cell::new(None),
-        remarks: RefCell::default(),
+        facts: Facts::new(job, analyses),
+        entry: EntryValues::new(frame, b.zero(b.int(64))),
+        values: EmittedValues::new(job.func.kinds.len()),
+        flow: ControlFlow::new(head, job.func.blocks.len()),
+        position: Position::default(),
+        passes: PassStates {
+            barrier_slots: barrier_slots::BarrierSlots::default(),
+            chunk_loops: chunk_loop::ChunkLoops::new(rooms),
+            loop_predication: loop_predication::LoopPredication::default(),
+            matrices: matrix::Matrices::default(),
+            sunk_masks: sink_masks::SunkMasks::default(),
+            warp_strips: warp_strips::WarpStrips::default(),
+            cached_bounds: HashMap::new(),
+        },
+        prefetches: Prefetches::default(),
+        remarks: RemarkLog::default(),
         out: Emitted::default(),
         b,
     };
     emit.find_noncanonical_nans();
     emit.find_symbolic_strides();
-    emit.rare = emit.find_rarely_read_masks();
+    emit.facts.rare = emit.find_rarely_read_masks();
     emit.start();
     emit.b.position_at_end(rooms);
     emit.find_warp_strips();
@@ -396,30 +257,6 @@ pub(crate) fn emit(module: &Module, name: &str, job: Input<'_>, analyses: Analys
 }
 
 impl Codegen<'_> {
-    /// Notes an optimisation of the instruction that is emitted.
-    fn applied(&self, pass: &'static str, reason: impl Into<Cow<'static, str>>) {
-        self.remarks.borrow_mut().applied(pass, self.remark_site.get(), reason);
-    }
-
-    /// Notes why the instruction that is emitted is not optimised.
-    fn missed(&self, pass: &'static str, reason: impl Into<Cow<'static, str>>) {
-        self.remarks.borrow_mut().missed(pass, self.remark_site.get(), reason);
-    }
-
-    /// The operation that remarks are about from here on, if it is an instruction.
-    fn remark_op(&self, op: &Op) {
-        if let OpKind::Inst(site) = op.kind {
-            self.remark_site.set(Some(site));
-        }
-    }
-
-    /// The first instruction of a block, or its terminator, that remarks are about from here on.
-    fn remark_block(&self, id: BlockId, end: bool) {
-        let block = self.job.func.blocks[id.0 as usize].block;
-        let insts = self.job.function.blocks.get(block as usize).map_or(0, |block| block.insts.len());
-        self.remark_site.set(Some(Site { block, index: if end { insts as u32 } else { 0 } }));
-    }
-
     fn int(&self, bits: u32) -> Type {
         self.b.int(bits)
     }
@@ -436,26 +273,8 @@ impl Codegen<'_> {
         self.lanes / self.width
     }
 
-    /// A field of the frame.
-    fn field(&self, offset: usize) -> Value {
-        self.b.offset(self.frame, offset as u64)
-    }
-
-    fn load32(&self, offset: usize) -> Value {
-        self.b.load(self.int(32), self.field(offset), 4)
-    }
-
-    fn load64(&self, offset: usize) -> Value {
-        self.b.load(self.int(64), self.field(offset), 8)
-    }
-
-    fn store_field(&self, offset: usize, value: Value) {
-        let bytes = value.ty().element_bits() / 8;
-        self.b.store(value, self.field(offset), bytes);
-    }
-
     fn shape(&self, name: wir::Value) -> &Shape {
-        self.chunk_loops.shapes.get(&name).unwrap_or(&self.job.func.shapes[name.0 as usize])
+        self.passes.chunk_loops.shapes.get(&name).unwrap_or(&self.job.func.shapes[name.0 as usize])
     }
 
     fn kind(&self, name: wir::Value) -> Kind {
@@ -473,44 +292,18 @@ impl Codegen<'_> {
         })
     }
 
-    fn start(&mut self) {
-        let load = |emit: &Self, offset| emit.b.load(emit.b.ptr(), emit.field(offset), 8);
-        self.regs = [
-            load(self, offset_of!(Frame, pred)),
-            load(self, offset_of!(Frame, r16)),
-            load(self, offset_of!(Frame, r32)),
-            load(self, offset_of!(Frame, r64)),
-        ];
-        self.params = self.load64(offset_of!(Frame, params));
-        self.shared = [self.load64(offset_of!(Frame, shared)), self.load64(offset_of!(Frame, shared) + 8)];
-        if self.job.defined {
-            self.shadow = self.load64(offset_of!(Frame, shadow));
-        }
-        let zeros = self.job.func.zeros.clone();
-        for zero in zeros {
-            let value = self.b.zero(self.scalar_type(self.kind(zero)));
-            self.reps[zero.0 as usize] = Some(Repr::Scalar(value));
-        }
-        // Stack memory for values that go through memory; the block that allocates it must dominate all uses.
-        self.b.position_at_end(self.chunk_loops.rooms);
-        let place = self.b.alloca(self.b.vec(self.int(64), 5 * self.lanes), 64);
-        self.scratch = Some(place);
-        self.spare = self.b.alloca(self.b.vec(self.int(64), 2), 16);
-        self.b.position_at_end(self.head);
-    }
-
     fn blocks(&mut self) {
         let order = self.job.func.reverse_postorder();
         for node in &order {
             let block = self.b.append_block(self.function, "");
-            self.starts[node.0 as usize] = Some(block);
+            self.flow.starts[node.0 as usize] = Some(block);
         }
         // The code of the entry selects where execution begins.
         self.assign_barrier_slots();
         self.assign_entry_areas();
         let block = self.dispatch();
         let unknown = self.b.append_block(self.function, "unknown");
-        self.unreachable_block = Some(unknown);
+        self.flow.unreachable_block = Some(unknown);
         let entries = &self.job.func.entries;
         let mut cases: Vec<_> =
             entries.iter().map(|entry| (u64::from(entry.block), self.at(entry.node))).collect();
@@ -527,20 +320,20 @@ impl Codegen<'_> {
             self.node(node);
         }
         // A loop that is entered only behind its header.
-        let reached = self.reached.borrow();
-        self.out.unfit |= self.left_out.iter().any(|node| reached.contains(node));
+        let reached = self.flow.reached.borrow();
+        self.out.unfit |= self.flow.left_out.iter().any(|node| reached.contains(node));
     }
 
     fn at(&self, node: BlockId) -> Block {
-        self.reached.borrow_mut().insert(node);
+        self.flow.reached.borrow_mut().insert(node);
         self.count_edge(node);
-        self.starts[node.0 as usize].expect("every node that is reached has a block")
+        self.flow.starts[node.0 as usize].expect("every node that is reached has a block")
     }
 
     fn node(&mut self, id: BlockId) {
         let func = self.job.func;
         let node = &func.blocks[id.0 as usize];
-        let start = self.starts[id.0 as usize].expect("every node has a block");
+        let start = self.flow.starts[id.0 as usize].expect("every node has a block");
         let fused = self.is_fused(id);
         if fused {
             self.b.delete_block(start);
@@ -548,30 +341,30 @@ impl Codegen<'_> {
             self.b.position_at_end(start);
         }
         // All edges to this block are behind constant conditions.
-        if !self.reached.borrow().contains(&id) {
-            self.left_out.push(id);
+        if !self.flow.reached.borrow().contains(&id) {
+            self.flow.left_out.push(id);
             self.b.unreachable();
             return self.at_first();
         }
-        self.node = Some(id);
-        self.barrier_slots.begin();
-        self.full = node.full;
-        self.loop_kind =
-            self.loops.get(node.block as usize).copied().unwrap_or(prefetch_next_cta::LoopKind::Loop);
-        self.prefetched.clear();
+        self.position.node = Some(id);
+        self.passes.barrier_slots.begin();
+        self.position.full = node.full;
+        self.position.loop_kind =
+            self.facts.loops.get(node.block as usize).copied().unwrap_or(prefetch_next_cta::LoopKind::Loop);
+        self.prefetches.issued.clear();
         self.begin_deferred_prefetches(id);
         for (index, phi) in node.phis.iter().enumerate().filter(|_| !fused) {
             // A constant needs no phi, so the entry passes no value.
             let fixed = self.constant(phi.def);
             let wanted = if fixed.is_some() { Repr::Chunks(Vec::new()) } else { self.phi(phi.def) };
-            self.reps[phi.def.0 as usize] = Some(fixed.unwrap_or_else(|| wanted.clone()));
-            self.phis.insert((id.0, index), wanted);
+            self.values.reps[phi.def.0 as usize] = Some(fixed.unwrap_or_else(|| wanted.clone()));
+            self.flow.phis.insert((id.0, index), wanted);
         }
         if !fused {
             self.begin_predicated_loop(id);
         }
         // Operands from blocks that were emitted before this one.
-        if let Some(pending) = self.pending.remove(&id.0) {
+        if let Some(pending) = self.flow.pending.remove(&id.0) {
             for (block, values) in pending {
                 self.arrive(id, block, &values);
             }
@@ -590,7 +383,7 @@ impl Codegen<'_> {
         if self.job.by_warp {
             return self.warp_by_warp(id, node);
         }
-        if self.versioned_block != Some(id) {
+        if self.position.versioned_block != Some(id) {
             self.begin_section(node);
         }
         let mut foreseen = self.as_all(|emit| emit.ahead(node));
@@ -607,7 +400,7 @@ impl Codegen<'_> {
             .filter(|_| !self.in_section());
         self.remark_endpoint_test(id, test.is_some());
         let mut piece = 0;
-        self.scalarized_cost.set(0);
+        self.position.scalarized_cost.set(0);
         // The index up to which sections have been looked for, and the index up to which operations are
         // emitted.
         let (mut seen, mut emitted) = (0, 0);
@@ -618,10 +411,10 @@ impl Codegen<'_> {
             if !foreseen.is_done(at) && !test.as_ref().is_some_and(|test| test.has(at)) {
                 self.sink_mask(id, at);
             }
-            if self.sunk_masks.has(id, at) {
+            if self.passes.sunk_masks.has(id, at) {
                 continue;
             }
-            if at >= seen && matches!(op.kind, OpKind::Inst(_)) && self.versioned_block != Some(id) {
+            if at >= seen && matches!(op.kind, OpKind::Inst(_)) && self.position.versioned_block != Some(id) {
                 let run = self.find_chunk_loop(node, at, &foreseen, &pieces);
                 seen = run.end.max(at + 1);
                 if run.apart {
@@ -632,7 +425,7 @@ impl Codegen<'_> {
                     self.emit_chunk_loop(node, &run, &foreseen, &mut pieces);
                     emitted = run.end;
                     piece = 0;
-                    self.scalarized_cost.set(0);
+                    self.position.scalarized_cost.set(0);
                     continue;
                 }
                 if run.end - at >= crate::tuning::DEFERRED_PREFETCH_MIN_OPS {
@@ -641,20 +434,20 @@ impl Codegen<'_> {
             }
             self.interleaved_groups_at(node, &mut pieces, at);
             if !foreseen.is_done(at) && !test.as_ref().is_some_and(|test| test.has(at)) {
-                self.access_checked = foreseen.fits(at);
+                self.position.access_checked = foreseen.fits(at);
                 self.coalesced_gather_at(node, &mut bunches, at);
                 self.op(op);
                 self.issue_prefetch_between_ops(op);
                 piece += self.chunks();
-                if piece + self.scalarized_cost.get() >= self.block_end() && !self.in_section() {
+                if piece + self.position.scalarized_cost.get() >= self.block_end() && !self.in_section() {
                     self.split_llvm_block();
                     piece = 0;
-                    self.scalarized_cost.set(0);
+                    self.position.scalarized_cost.set(0);
                 }
             }
         }
         self.issue_remaining_prefetches();
-        self.access_checked = false;
+        self.position.access_checked = false;
         if let (Some(test), Term::If { then, .. }) = (test, &node.term) {
             self.test(id, *then, test);
         }
@@ -670,8 +463,8 @@ impl Codegen<'_> {
 
     /// Branches to a block by a branch that LLVM cannot fold.
     fn branch_opaquely(&self, on: Block) {
-        let Some(unknown) = self.unreachable_block else { return self.b.br(on) };
-        let some = self.b.icmp(crate::llvm::IntPred::Ne, self.frame, self.b.zero(self.b.ptr()));
+        let Some(unknown) = self.flow.unreachable_block else { return self.b.br(on) };
+        let some = self.b.icmp(crate::llvm::IntPred::Ne, self.entry.frame, self.b.zero(self.b.ptr()));
         self.b.cond_br(some, on, unknown, Likely::Yes);
     }
 
@@ -695,7 +488,7 @@ impl Codegen<'_> {
             // Emitted at the start of the block.
             OpKind::Ahead(_) => return,
             OpKind::Spare(site, exit) => {
-                self.pending_exit = Some((*site, (**exit).clone()));
+                self.position.pending_exit = Some((*site, (**exit).clone()));
                 return;
             }
             OpKind::SelectMask => {
@@ -705,20 +498,20 @@ impl Codegen<'_> {
             OpKind::SelectPred { negated } => return self.select_pred(*negated, op),
             OpKind::Load(reg) => {
                 let rep = self.load(*reg, op.defs[0]);
-                self.reps[op.defs[0].0 as usize] = Some(rep);
+                self.values.reps[op.defs[0].0 as usize] = Some(rep);
                 return;
             }
             OpKind::Restore(resume, reg) => {
                 let fixed = self.constant(op.defs[0]);
                 let rep = fixed.unwrap_or_else(|| self.restore(*resume, *reg, op.defs[0]));
-                self.reps[op.defs[0].0 as usize] = Some(rep);
+                self.values.reps[op.defs[0].0 as usize] = Some(rep);
                 return;
             }
             OpKind::Reduced(resume, _) => return self.reduced(*resume, op.defs[0]),
             OpKind::Mask(0) => self.b.zero(self.mask_type()),
             OpKind::Mask(_) => self.all_lanes(),
-            OpKind::EntryMask => self.own,
-            OpKind::EntryLive => self.live,
+            OpKind::EntryMask => self.entry.own,
+            OpKind::EntryLive => self.entry.live,
             OpKind::EntryCarry => {
                 let carry = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, carry)), 8);
                 self.b.load(self.int(32), carry, 4)
@@ -726,8 +519,8 @@ impl Codegen<'_> {
             OpKind::EntryTurns => self.load64(offset_of!(Frame, turns)),
             OpKind::Count(number) => self.c64(*number),
             OpKind::Truths { negated } => self.truths(op.uses[0], *negated),
-            OpKind::And | OpKind::AndNot | OpKind::Or if self.rare[op.defs[0].0 as usize] => {
-                self.later.insert(op.defs[0], op.clone());
+            OpKind::And | OpKind::AndNot | OpKind::Or if self.facts.rare[op.defs[0].0 as usize] => {
+                self.values.later.insert(op.defs[0], op.clone());
                 return;
             }
             OpKind::And | OpKind::AndNot | OpKind::Or => self.mask_op(op),
@@ -747,7 +540,7 @@ impl Codegen<'_> {
                 if let Some(words) = self.mask_words(mask) {
                     let some = words.iter().filter(|word| **word != 0).count() as u64;
                     let sum = self.b.add(a, self.c64(some * number));
-                    self.reps[op.defs[0].0 as usize] = Some(Repr::Scalar(sum));
+                    self.values.reps[op.defs[0].0 as usize] = Some(Repr::Scalar(sum));
                     return;
                 }
                 let words = self.joined_vector(mask, LANES);
@@ -760,7 +553,7 @@ impl Codegen<'_> {
                 self.b.add(a, count)
             }
         };
-        self.reps[op.defs[0].0 as usize] = Some(Repr::Scalar(scalar));
+        self.values.reps[op.defs[0].0 as usize] = Some(Repr::Scalar(scalar));
     }
 
     /// How many lanes are in a mask, as a 64-bit number.

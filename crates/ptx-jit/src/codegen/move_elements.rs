@@ -204,7 +204,7 @@ impl Codegen<'_> {
 
     /// Notes the strategy of an access.
     pub(super) fn remark_strategy(&self, plan: &Plan, uniform: bool) {
-        for (applied, how) in plan.remarks(uniform, self.full) {
+        for (applied, how) in plan.remarks(uniform, self.position.full) {
             if applied {
                 self.applied("access", how);
             } else {
@@ -223,7 +223,7 @@ impl Codegen<'_> {
     /// The address if any of these lanes is active, and otherwise the address of scratch memory: an address
     /// without active lanes has not been checked.
     fn sound(&self, pointer: Value, lanes: Value) -> Value {
-        self.b.select(self.any(lanes), pointer, self.scratch.expect("made at the start"))
+        self.b.select(self.any(lanes), pointer, self.entry.scratch.expect("made at the start"))
     }
 
     /// Consecutive elements of all lanes of a chunk, by element.
@@ -518,7 +518,7 @@ impl Codegen<'_> {
 
     /// The value of a lane.
     pub(super) fn lane_of(&self, chunks: &[Value], lane: Value) -> Value {
-        let place = self.scratch.expect("made at the start");
+        let place = self.entry.scratch.expect("made at the start");
         let bytes = chunks[0].ty().element_bits() / 8;
         for (c, chunk) in chunks.iter().enumerate() {
             let at = c as u64 * u64::from(self.width * bytes);
@@ -529,7 +529,7 @@ impl Codegen<'_> {
 
     /// The value of another lane, after [`Codegen::lane_of`] has stored these chunks.
     pub(super) fn lane_at(&self, chunks: &[Value], lane: Value) -> Value {
-        let place = self.scratch.expect("made at the start");
+        let place = self.entry.scratch.expect("made at the start");
         let (ty, bytes) = (chunks[0].ty().element(), chunks[0].ty().element_bits() / 8);
         let offset = self.b.mul(lane, self.c32(bytes));
         let offset = self.b.zext(offset, self.int(64));

@@ -23,7 +23,7 @@ impl Codegen<'_> {
     /// The lowering of an instruction, if it has one.
     pub(super) fn lowering(&mut self, site: Site, inst: &Inst) -> Option<Rc<Lowering>> {
         let env = self.env;
-        let known = self.lowerings.entry(site);
+        let known = self.facts.lowerings.entry(site);
         known.or_insert_with(|| isel::choose(inst, &env).map(Rc::new)).clone()
     }
 
@@ -110,7 +110,7 @@ impl Codegen<'_> {
                 }
             }
         }
-        self.loose = loose;
+        self.facts.loose = loose;
     }
 
     /// For each block, the registers that may hold bits that were not computed as a number. This follows from
@@ -209,7 +209,7 @@ impl Codegen<'_> {
 
     /// Whether a value may be a non-canonical NaN.
     pub(super) fn may_be_noncanonical(&self, name: wir::Value) -> bool {
-        self.loose.get(name.0 as usize).copied().unwrap_or(false)
+        self.facts.loose.get(name.0 as usize).copied().unwrap_or(false)
     }
 
     /// The canonical bits of a value that may be a non-canonical NaN.

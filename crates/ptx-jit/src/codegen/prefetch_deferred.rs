@@ -80,27 +80,27 @@ impl Codegen<'_> {
         let leaves = self.piece_behind(id).map(|(by, most)| {
             let offset = self.out.cta.bytes.next_multiple_of(8);
             let new = Left { offset, counts: [0; 2], most: [most; 2], first: most, by };
-            self.deferred_prefetches.left.get(&by).map_or(new, |left| Left { counts: [0; 2], ..*left })
+            self.prefetches.deferred.left.get(&by).map_or(new, |left| Left { counts: [0; 2], ..*left })
         });
-        self.deferred_prefetches.leaves.set(leaves);
-        self.deferred_prefetches.asks = None;
+        self.prefetches.deferred.leaves.set(leaves);
+        self.prefetches.deferred.asks = None;
     }
 
     /// Begins the content of a block: it issues the lines that other blocks deferred.
     pub(super) fn begin_deferred_issue(&mut self, id: BlockId) {
-        self.deferred_prefetches.asks =
-            self.deferred_prefetches.left.get(&id).map(|left| Asks { left: *left, done: 0, vectors: None });
+        self.prefetches.deferred.asks =
+            self.prefetches.deferred.left.get(&id).map(|left| Asks { left: *left, done: 0, vectors: None });
     }
 
     /// Ends a block.
     pub(super) fn end_deferred_prefetches(&mut self) {
-        let Some(left) = self.deferred_prefetches.leaves.take().filter(|left| left.counts != [0; 2]) else {
+        let Some(left) = self.prefetches.deferred.leaves.take().filter(|left| left.counts != [0; 2]) else {
             return;
         };
         let end = left.place(1) + 8 * left.most[1];
         self.out.cta.bytes = self.out.cta.bytes.max(end.next_multiple_of(64));
         // Another block that ends at the same barrier defers at most as many lines.
-        self.deferred_prefetches.left.entry(left.by).or_insert(Left { most: left.counts, ..left });
+        self.prefetches.deferred.left.entry(left.by).or_insert(Left { most: left.counts, ..left });
     }
 
     /// The long section behind the barrier that a block ends at, if it is emitted later, and how many lines
@@ -116,8 +116,8 @@ impl Codegen<'_> {
             by = next;
             node = &func.blocks[by.0 as usize];
         }
-        let inside = self.loops.get(node.block as usize) == Some(&LoopKind::Barrier);
-        let team = self.lanes > LANES && self.full && self.loop_kind == LoopKind::Barrier;
+        let inside = self.facts.loops.get(node.block as usize) == Some(&LoopKind::Barrier);
+        let team = self.lanes > LANES && self.position.full && self.position.loop_kind == LoopKind::Barrier;
         let room = self.out.cta.bytes + 2 * 8 * DEFERRED_PREFETCH_MAX_LINES + 64 <= BARRIER_SLOTS_MAX_BYTES;
         let long = node.full && node.ops.len() >= DEFERRED_PREFETCH_MIN_OPS && resume.id.is_some();
         let most = (node.ops.len() * self.chunks() as usize / DEFERRED_PREFETCH_OPS_PER_LINE)
@@ -127,14 +127,14 @@ impl Codegen<'_> {
 
     /// Whether the block that is emitted can defer lines.
     pub(super) fn may_defer_prefetches(&self) -> bool {
-        self.deferred_prefetches.leaves.get().is_some()
-            && self.versioned_block != self.node
+        self.prefetches.deferred.leaves.get().is_some()
+            && self.position.versioned_block != self.position.node
             && !self.in_section()
     }
 
     /// Defers a line for a cache to the section behind the barrier, if that can issue more.
     pub(super) fn defer_line(&self, address: Value, level: u32) -> bool {
-        let Some(mut left) = self.deferred_prefetches.leaves.get() else { return false };
+        let Some(mut left) = self.prefetches.deferred.leaves.get() else { return false };
         let cache = usize::from(level != NEAREST);
         let count = left.counts[cache];
         if count >= left.most[cache] {
@@ -143,7 +143,7 @@ impl Codegen<'_> {
         let place = self.b.offset(self.barrier_slot_memory(), u64::from(left.place(cache) + 8 * count));
         self.b.store(address, place, 8);
         left.counts[cache] += 1;
-        self.deferred_prefetches.leaves.set(Some(left));
+        self.prefetches.deferred.leaves.set(Some(left));
         true
     }
 
@@ -154,7 +154,7 @@ impl Codegen<'_> {
         let chunks = self.chunks();
         let count = piece.iter().filter(|op| self.computes(op)).count() as u32 * chunks;
         let among = Builder::ASKS_BESIDE && piece.len() as u32 * chunks <= DEFERRED_PREFETCH_MAX_OPS;
-        let begun = self.deferred_prefetches.asks.as_mut().filter(|asks| asks.vectors.is_none());
+        let begun = self.prefetches.deferred.asks.as_mut().filter(|asks| asks.vectors.is_none());
         match begun {
             Some(asks) if among && count > 0 => asks.vectors = Some([count, 0]),
             Some(_) => self.issue_remaining_prefetches(),
@@ -164,14 +164,14 @@ impl Codegen<'_> {
 
     /// Issues the lines that are due after an operation of the section.
     pub(super) fn issue_prefetch_between_ops(&mut self, op: &Op) {
-        if self.deferred_prefetches.asks.is_none_or(|asks| asks.vectors.is_none()) || !self.computes(op) {
+        if self.prefetches.deferred.asks.is_none_or(|asks| asks.vectors.is_none()) || !self.computes(op) {
             return;
         }
         let name = op.defs[0].0 as usize;
-        let Some(Repr::Chunks(chunks)) = &self.reps[name] else { return };
+        let Some(Repr::Chunks(chunks)) = &self.values.reps[name] else { return };
         let mut chunks = chunks.clone();
         for chunk in &mut chunks {
-            let Some(Asks { left, done, vectors: Some([all, so_far]) }) = &mut self.deferred_prefetches.asks
+            let Some(Asks { left, done, vectors: Some([all, so_far]) }) = &mut self.prefetches.deferred.asks
             else {
                 break;
             };
@@ -184,7 +184,7 @@ impl Codegen<'_> {
                 *chunk = self.b.ask_beside(*chunk, self.b.load(self.int(64), place, 8), LEVELS[cache]);
             }
         }
-        self.reps[name] = Some(Repr::Chunks(chunks));
+        self.values.reps[name] = Some(Repr::Chunks(chunks));
     }
 
     /// Whether an operation computes a vector of words for each chunk.
@@ -199,11 +199,11 @@ impl Codegen<'_> {
 
     /// Issues the lines that are left.
     pub(super) fn issue_remaining_prefetches(&mut self) {
-        let Some(Asks { left, done, .. }) = self.deferred_prefetches.asks.filter(|_| !self.in_section())
+        let Some(Asks { left, done, .. }) = self.prefetches.deferred.asks.filter(|_| !self.in_section())
         else {
             return;
         };
-        self.deferred_prefetches.asks = None;
+        self.prefetches.deferred.asks = None;
         for line in done..left.counts.iter().sum() {
             let (cache, place) = self.line(left, line);
             self.prefetch_lines(self.b.load(self.int(64), place, 8), 1, false, LEVELS[cache]);
@@ -219,7 +219,7 @@ impl Codegen<'_> {
 
     /// The number of vectors of a section after which an LLVM block ends.
     pub(super) fn block_end(&self) -> u32 {
-        if self.deferred_prefetches.asks.is_some_and(|asks| asks.vectors.is_some()) {
+        if self.prefetches.deferred.asks.is_some_and(|asks| asks.vectors.is_some()) {
             DEFERRED_PREFETCH_MAX_OPS
         } else {
             LLVM_BLOCK_MAX_OPS
@@ -228,7 +228,7 @@ impl Codegen<'_> {
 
     /// Issues the lines that are due in an iteration of a chunk loop, at its start.
     pub(super) fn prefetch_in_iteration(&mut self, turn: Value, turns: u32) {
-        let Some(Asks { left, .. }) = self.deferred_prefetches.asks.take_if(|asks| asks.vectors.is_none())
+        let Some(Asks { left, .. }) = self.prefetches.deferred.asks.take_if(|asks| asks.vectors.is_none())
         else {
             return;
         };

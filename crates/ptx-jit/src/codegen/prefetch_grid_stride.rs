@@ -30,8 +30,10 @@ impl Codegen<'_> {
     /// `whole`: all lanes load.
     pub(super) fn prefetch_grid_stride(&self, access: Access, whole: bool, places: &Addresses, op: &Op) {
         // Loops whose iterations meet at a barrier prefetch as all loads in such loops do.
-        let (Addresses::Affine(bases, pattern), LoopKind::Loop) = (places, self.loop_kind) else { return };
-        let stride = op.uses.get(1).and_then(|name| self.scalar_evolution.turn[name.0 as usize]);
+        let (Addresses::Affine(bases, pattern), LoopKind::Loop) = (places, self.position.loop_kind) else {
+            return;
+        };
+        let stride = op.uses.get(1).and_then(|name| self.facts.scalar_evolution.turn[name.0 as usize]);
         let Some(stride) = stride.filter(|stride| !stride.is_constant()) else { return };
         let bytes = access.bytes();
         let row = pattern.lanes.iter().enumerate().all(|(at, lane)| *lane == (at as u32 * bytes) as i32);

@@ -52,9 +52,10 @@ pub(super) struct Prefetch {
 pub(super) type NextCtaDistance = ((Block, [Option<Product>; 2]), Option<Value>);
 
 /// The kind of loop that a block belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum LoopKind {
     /// The block is in no loop.
+    #[default]
     Nothing,
     /// The block is in a loop.
     Loop,
@@ -91,13 +92,13 @@ impl Codegen<'_> {
         let nearest = if fits { NEAREST } else { SECOND };
         let mut behind = None;
         self.remark_op(op);
-        let (far, level) = match self.loop_kind {
+        let (far, level) = match self.position.loop_kind {
             LoopKind::Nothing => (self.next_cta_or_remark(name)?, nearest),
             LoopKind::Loop if self.fills(op) || access.write && self.drains() => {
                 (self.next_cta_or_remark(name)?, nearest)
             }
-            LoopKind::Barrier if self.full && !access.write => {
-                let Some(turn) = self.scalar_evolution.turn[name.0 as usize] else {
+            LoopKind::Barrier if self.position.full && !access.write => {
+                let Some(turn) = self.facts.scalar_evolution.turn[name.0 as usize] else {
                     self.missed("prefetch", "the step from one iteration to the next is not known");
                     return None;
                 };
@@ -107,10 +108,14 @@ impl Codegen<'_> {
             }
             LoopKind::Loop | LoopKind::Barrier => return None,
         };
-        if !self.prefetched.insert((name, line, access.write)) {
+        if !self.prefetches.issued.insert((name, line, access.write)) {
             return None;
         }
-        let next = if behind.is_some() || self.loop_kind == LoopKind::Barrier { "iteration" } else { "CTA" };
+        let next = if behind.is_some() || self.position.loop_kind == LoopKind::Barrier {
+            "iteration"
+        } else {
+            "CTA"
+        };
         let cache = if level == NEAREST { "first" } else { "second" };
         let when = if behind.is_some() { ", behind the barrier while it has room" } else { "" };
         self.applied("prefetch", format!("for the next {next}, into the {cache}-level cache{when}"));
@@ -132,7 +137,7 @@ impl Codegen<'_> {
     fn next_cta_or_remark(&mut self, name: wir::Value) -> Option<Value> {
         let far = self.next_cta(name);
         if far.is_none() {
-            let known = self.scalar_evolution.cta[0][name.0 as usize].is_some_and(|x| !x.is_zero());
+            let known = self.facts.scalar_evolution.cta[0][name.0 as usize].is_some_and(|x| !x.is_zero());
             self.missed(
                 "prefetch",
                 match known {
@@ -146,14 +151,15 @@ impl Codegen<'_> {
 
     /// The distance from an address of this CTA to the address of the next one, or of a later one.
     pub(super) fn next_cta(&mut self, name: wir::Value) -> Option<Value> {
-        let [x, y] = [0, 1].map(|axis: usize| self.scalar_evolution.cta[axis][name.0 as usize]);
+        let [x, y] = [0, 1].map(|axis: usize| self.facts.scalar_evolution.cta[axis][name.0 as usize]);
         // Many addresses of a block have the same distance.
         let here = (self.b.current_block(), [x, y]);
-        if let Some((_, far)) = self.next_cta_distance.as_ref().filter(|(known, _)| *known == here) {
+        if let Some((_, far)) = self.prefetches.next_cta_distance.as_ref().filter(|(known, _)| *known == here)
+        {
             return *far;
         }
         let far = self.next_cta_by(x, y);
-        self.next_cta_distance = Some((here, far));
+        self.prefetches.next_cta_distance = Some((here, far));
         far
     }
 
@@ -191,7 +197,7 @@ impl Codegen<'_> {
         for fact in product.facts.into_iter().flatten() {
             let known = match fact {
                 Fact::Param { offset, bits } => {
-                    let place = self.b.int_to_ptr(self.b.add(self.params, self.c64(offset.into())));
+                    let place = self.b.int_to_ptr(self.b.add(self.entry.params, self.c64(offset.into())));
                     self.b.load(self.int(bits), place, 1)
                 }
                 Fact::Ctas(axis) => self.load32(offset_of!(Frame, nctaid) + 4 * usize::from(axis)),
@@ -206,7 +212,7 @@ impl Codegen<'_> {
     /// the loop ends soon.
     fn fills(&self, load: &Op) -> bool {
         let func = self.job.func;
-        let Some(node) = self.node.map(|id| &func.blocks[id.0 as usize]) else { return false };
+        let Some(node) = self.position.node.map(|id| &func.blocks[id.0 as usize]) else { return false };
         node.ops.iter().any(|op| {
             let OpKind::Inst(site) = op.kind else { return false };
             let inst = site.inst(self.job.function);
@@ -218,7 +224,9 @@ impl Codegen<'_> {
     /// Whether the block reads shared memory. Its other stores usually copy from there; shared memory is
     /// small, so the loop ends soon.
     fn drains(&self) -> bool {
-        let Some(node) = self.node.map(|id| &self.job.func.blocks[id.0 as usize]) else { return false };
+        let Some(node) = self.position.node.map(|id| &self.job.func.blocks[id.0 as usize]) else {
+            return false;
+        };
         node.ops.iter().any(|op| {
             let OpKind::Inst(site) = op.kind else { return false };
             let inst = site.inst(self.job.function);
@@ -228,7 +236,7 @@ impl Codegen<'_> {
 
     /// Prefetches the memory at that distance from the access of a chunk whose lanes are consecutive.
     pub(super) fn fetch(&self, base: Value, c: u32, access: Access) {
-        let Some(Prefetch { far, level, behind }) = &self.prefetch else { return };
+        let Some(Prefetch { far, level, behind }) = &self.prefetches.beside_access else { return };
         let bytes = self.width * access.bytes();
         if !(c * bytes).is_multiple_of(CACHE_LINE_BYTES) {
             return;

@@ -32,7 +32,7 @@ impl Codegen<'_> {
     /// Computes the base and the scaled index of an instruction's result, where it has them.
     pub(super) fn note_scaled_index(&mut self, inst: &Inst, op: &Op) {
         let [def] = op.defs.as_slice() else { return };
-        let Some(form) = self.analyses.addresses.scaled(*def) else { return };
+        let Some(form) = self.facts.analyses.addresses.scaled(*def) else { return };
         let zero = self.c64(0);
         let (base, index) = match form.made {
             Made::LowWords => (zero, self.index_words(*def)),
@@ -63,24 +63,24 @@ impl Codegen<'_> {
             }
             Made::ToShared(name) => {
                 let spread = self.scaled_index(name);
-                (self.b.add(spread.base, self.shared[0]), spread.index)
+                (self.b.add(spread.base, self.entry.shared[0]), spread.index)
             }
             Made::FromShared(name) => {
                 let spread = self.scaled_index(name);
-                (self.b.sub(spread.base, self.shared[0]), spread.index)
+                (self.b.sub(spread.base, self.entry.shared[0]), spread.index)
             }
         };
         let ScaledForm { scale, signed, bytes, .. } = form;
-        self.scaled_indices.insert(*def, ScaledIndex { base, index, signed, bytes, scale });
+        self.values.scaled_indices.insert(*def, ScaledIndex { base, index, signed, bytes, scale });
     }
 
     /// The base and the scaled index of a value that has them.
     pub(super) fn scaled_index(&self, name: wir::Value) -> ScaledIndex {
-        if let Some(known) = self.scaled_indices.get(&name) {
+        if let Some(known) = self.values.scaled_indices.get(&name) {
             return known.clone();
         }
         // A chunk loop computed the value, and keeps no base.
-        let form = self.analyses.addresses.scaled(name).expect("ptxvm bug: an address without indices");
+        let form = self.facts.analyses.addresses.scaled(name).expect("ptxvm bug: an address without indices");
         let ScaledForm { scale, signed, bytes, .. } = form;
         debug_assert_eq!(scale, 1, "a chunk loop computes no scaled addresses");
         ScaledIndex { base: self.c64(0), index: self.index_words(name), signed, bytes, scale }
@@ -88,7 +88,7 @@ impl Codegen<'_> {
 
     /// The low words of a 64-bit value.
     fn index_words(&self, name: wir::Value) -> Vec<Value> {
-        let Some(Repr::Chunks(chunks)) = &self.reps[name.0 as usize] else {
+        let Some(Repr::Chunks(chunks)) = &self.values.reps[name.0 as usize] else {
             unreachable!("ptxvm bug: a varying value without vectors")
         };
         let ty = self.b.vec(self.int(32), self.width);

@@ -46,14 +46,17 @@ impl Codegen<'_> {
     /// Emits the read of a register at an entry.
     pub(super) fn load(&mut self, reg: Reg, name: wir::Value) -> Repr {
         let entries = self.job.func.entries.iter().zip(&self.out.handed.entries);
-        let entry = entries.filter(|(entry, _)| Some(entry.node) == self.node).map(|(_, taken)| taken).next();
+        let entry = entries
+            .filter(|(entry, _)| Some(entry.node) == self.position.node)
+            .map(|(_, taken)| taken)
+            .next();
         let taken = entry.and_then(|entry| entry.taken.iter().find(|taken| taken.kept.reg == reg)).cloned();
         match taken {
             Some(taken) => {
                 let room = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, room)), 8);
                 self.unpack(&taken.kept, name, room)
             }
-            None => self.load_reg(reg, name, self.own),
+            None => self.load_reg(reg, name, self.entry.own),
         }
     }
 
@@ -94,7 +97,7 @@ impl Codegen<'_> {
         let room = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, room)), 8);
         for (reg, name) in &exit.regs {
             // If all 32 lanes are active, no other lanes are in the frame.
-            if self.full && *self.shape(*name) == Shape::Varying {
+            if self.position.full && *self.shape(*name) == Shape::Varying {
                 self.store_reg(*reg, *name, None);
             } else {
                 left.running.push(self.state_map_of(*reg, *name, &mut to, room));
@@ -133,7 +136,7 @@ impl Codegen<'_> {
             let place = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, carry)), 8);
             let new = self.scalar(carry);
             let old = self.b.load(self.int(32), place, 4);
-            let own = self.own;
+            let own = self.entry.own;
             let kept = self.b.not(own);
             let (old, new) = (self.b.and(old, kept), self.b.and(new, own));
             self.b.store(self.b.or(old, new), place, 4);
@@ -192,7 +195,7 @@ impl Codegen<'_> {
                 let lanes: Vec<i32> =
                     if pattern.by_chunk { self.relative(&pattern, c) } else { pattern.lanes.to_vec() };
                 let base = self.base(*name, c).expect("a pattern has bases");
-                let known = self.analyses.constants.chunk(*name, c).map(|lanes| lanes[0]);
+                let known = self.facts.analyses.constants.chunk(*name, c).map(|lanes| lanes[0]);
                 for lane in [lanes.iter().min(), lanes.iter().max()].into_iter().flatten() {
                     if *lane == 0 {
                         continue;

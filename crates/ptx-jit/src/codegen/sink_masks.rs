@@ -59,7 +59,7 @@ impl Codegen<'_> {
     /// Delays a comparison, and the mask computed from it, until the block that reads them, if there is one
     /// such block. Emits the scalar test of whether any lane is in the mask.
     pub(super) fn sink_mask(&mut self, id: BlockId, at: usize) {
-        if self.job.shape.team == 1 || self.in_section() || self.versioned_block == Some(id) {
+        if self.job.shape.team == 1 || self.in_section() || self.position.versioned_block == Some(id) {
             return;
         }
         let Some((body, waiting)) = self.waiting(id, at) else { return };
@@ -68,9 +68,9 @@ impl Codegen<'_> {
         let run = &waiting.run;
         let first = self.b.const_int(run.end.ty(), run.lanes[0]);
         let some = self.b.icmp(run.runs(), first, run.end);
-        self.sunk_masks.some.insert(waiting.mask, some);
-        self.sunk_masks.left.extend(&waiting.ops);
-        self.sunk_masks.masks.insert(body, waiting);
+        self.passes.sunk_masks.some.insert(waiting.mask, some);
+        self.passes.sunk_masks.left.extend(&waiting.ops);
+        self.passes.sunk_masks.masks.insert(body, waiting);
     }
 
     /// The masks that are computed from a comparison, and the block, if only that block executes under them
@@ -99,14 +99,14 @@ impl Codegen<'_> {
         let own = masks.iter().all(|name| self.is_read_by(*name, &ops, (head, mask), body));
         let run = self.run_of(mask).filter(|_| own)?;
         // A mask that only side exits read is computed at the side exit, from the values of the block.
-        ops.retain(|(id, at)| !self.rare[func.blocks[id.0 as usize].ops[*at].defs[0].0 as usize]);
+        ops.retain(|(id, at)| !self.facts.rare[func.blocks[id.0 as usize].ops[*at].defs[0].0 as usize]);
         let rest = masks.iter().copied().find(|other| *other != mask);
         Some((body, Waiting { mask, run, rest, ops }))
     }
 
     /// The only operation that reads a value, if it is in the same block.
     fn only_reader(&self, name: wir::Value, id: BlockId) -> Option<(usize, &Op)> {
-        if self.readers.of(name) != [id] {
+        if self.facts.readers.of(name) != [id] {
             return None;
         }
         let node = &self.job.func.blocks[id.0 as usize];
@@ -118,7 +118,7 @@ impl Codegen<'_> {
 
     /// The complement of a mask, with the operation that computes it.
     fn turned(&self, lower: wir::Value) -> Option<((BlockId, usize), wir::Value)> {
-        self.readers.of(lower).iter().find_map(|&id| {
+        self.facts.readers.of(lower).iter().find_map(|&id| {
             let ops = &self.job.func.blocks[id.0 as usize].ops;
             let at = ops.iter().position(|op| matches!(op.kind, OpKind::AndNot) && op.uses[1] == lower)?;
             Some(((id, at), ops[at].defs[0]))
@@ -129,13 +129,13 @@ impl Codegen<'_> {
     /// must be its only predecessor.
     fn group_of(&self, mask: wir::Value) -> Option<(wir::Value, BlockId, BlockId)> {
         let func = self.job.func;
-        self.readers.of(mask).iter().find_map(|&head| {
+        self.facts.readers.of(mask).iter().find_map(|&head| {
             let Term::If { cond: Cond::Empty(asked), then, els, .. } = func.blocks[head.0 as usize].term
             else {
                 return None;
             };
             let alone = asked == mask && then != els && func.blocks[els.0 as usize].preds == [head];
-            (alone && !self.barrier_slots.is_entered(head, els)).then_some((mask, head, els))
+            (alone && !self.passes.barrier_slots.is_entered(head, els)).then_some((mask, head, els))
         })
     }
 
@@ -148,7 +148,7 @@ impl Codegen<'_> {
         (head, mask): (BlockId, wir::Value),
         body: BlockId,
     ) -> bool {
-        let readers = self.readers.of(name);
+        let readers = self.facts.readers.of(name);
         let func = self.job.func;
         let before = readers.iter().filter(|id| **id != body).all(|id| {
             let node = &func.blocks[id.0 as usize];
@@ -163,8 +163,8 @@ impl Codegen<'_> {
     fn is_made_beyond(&self, name: wir::Value, body: BlockId) -> bool {
         self.job.func.blocks[body.0 as usize].ops.iter().any(|op| {
             let masks = matches!(op.kind, OpKind::And | OpKind::AndNot | OpKind::Or);
-            let later = masks && self.rare[op.defs[0].0 as usize] && op.uses.contains(&name);
-            later && !self.readers.of(op.defs[0]).is_empty()
+            let later = masks && self.facts.rare[op.defs[0].0 as usize] && op.uses.contains(&name);
+            later && !self.facts.readers.of(op.defs[0]).is_empty()
         })
     }
 
@@ -177,7 +177,7 @@ impl Codegen<'_> {
 
     /// Emits the delayed mask that a block executes under.
     pub(super) fn emit_sunk_masks(&mut self, id: BlockId) {
-        let Some(waiting) = self.sunk_masks.masks.remove(&id) else { return };
+        let Some(waiting) = self.passes.sunk_masks.masks.remove(&id) else { return };
         for (node, at) in waiting.ops {
             self.op(&self.job.func.blocks[node.0 as usize].ops[at]);
         }
@@ -191,10 +191,10 @@ impl Codegen<'_> {
         rest: Option<wir::Value>,
         own: Value,
     ) -> Vec<(wir::Value, Option<Repr>)> {
-        let mut before = vec![(mask, self.reps[mask.0 as usize].replace(Repr::Scalar(own)))];
-        if let Some(rest) = rest.filter(|rest| !self.rare[rest.0 as usize]) {
+        let mut before = vec![(mask, self.values.reps[mask.0 as usize].replace(Repr::Scalar(own)))];
+        if let Some(rest) = rest.filter(|rest| !self.facts.rare[rest.0 as usize]) {
             let others = self.mask_not(own);
-            before.push((rest, self.reps[rest.0 as usize].replace(Repr::Scalar(others))));
+            before.push((rest, self.values.reps[rest.0 as usize].replace(Repr::Scalar(others))));
         }
         before
     }

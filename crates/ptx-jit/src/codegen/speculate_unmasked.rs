@@ -10,8 +10,8 @@
 //! Invariant: the version has no effect before all of its loads are known to be in bounds; until then control
 //! goes to the masked version.
 
-use super::version_prefix::Prefix;
-use super::{Codegen, Repr, Version};
+use super::version_prefix::{Prefix, Version};
+use super::{Codegen, Repr};
 use crate::llvm::{Likely, Value};
 use crate::opt::checks::coalesce::Coalescing;
 use crate::tuning::{UNMASKED_VERSION_MAX_OPS, UNMASKED_VERSIONS_MAX};
@@ -30,32 +30,34 @@ impl Codegen<'_> {
         let Term::Goto(next) = node.term else { return };
         // The results of the block must reach other blocks through phis only.
         let several = func.blocks[next.0 as usize].preds.iter().any(|from| *from != id);
-        let free =
-            !node.full && self.job.shape.team == 1 && several && !self.barrier_slots.is_entered(id, next);
-        if !free || self.versioned_block == Some(id) || self.in_section() {
+        let free = !node.full
+            && self.job.shape.team == 1
+            && several
+            && !self.passes.barrier_slots.is_entered(id, next);
+        if !free || self.position.versioned_block == Some(id) || self.in_section() {
             return;
         }
-        if self.versions == UNMASKED_VERSIONS_MAX {
+        if self.position.versions == UNMASKED_VERSIONS_MAX {
             self.remark_block(id, false);
             return self.missed("version-unmasked", "the function has the most versions that it may have");
         }
         let Some(mask) = self.mask_of_loads(id, node) else { return };
-        if self.reps[mask.0 as usize].is_none() || self.analyses.constants.is_known(mask) {
+        if self.values.reps[mask.0 as usize].is_none() || self.facts.analyses.constants.is_known(mask) {
             return;
         }
         self.remark_block(id, false);
         self.applied("version-unmasked", "a version that loads for all lanes, where these are in bounds");
-        self.versions += 1;
-        self.versioned_block = Some(id);
+        self.position.versions += 1;
+        self.position.versioned_block = Some(id);
         let other = self.b.append_block(self.function, "masked");
-        self.prefix = Some(Prefix { chunks: self.chunks(), other, unmasked: Some(mask) });
-        let accesses = self.planner().for_all_lanes(id, &self.analyses);
-        let checks = Coalescing::new(self.planner(), &self.analyses).block(id, true).map(Rc::new);
-        self.version = Some(Version { accesses, checks });
+        self.position.prefix = Some(Prefix { chunks: self.chunks(), other, unmasked: Some(mask) });
+        let accesses = self.planner().for_all_lanes(id, &self.facts.analyses);
+        let checks = Coalescing::new(self.planner(), &self.facts.analyses).block(id, true).map(Rc::new);
+        self.position.version = Some(Version { accesses, checks });
         self.content(id);
-        (self.prefix, self.version) = (None, None);
+        (self.position.prefix, self.position.version) = (None, None);
         self.b.position_at_end(other);
-        self.prefetched.clear();
+        self.prefetches.issued.clear();
     }
 
     /// The mask of a block that only computes, and loads consecutive elements or one element.
@@ -101,7 +103,7 @@ impl Codegen<'_> {
             }
         }
         let mask = mask.filter(|_| loads > 0)?;
-        self.def_use.op(mask).is_some_and(|(at, _)| at != id).then_some(mask)
+        self.facts.def_use.op(mask).is_some_and(|(at, _)| at != id).then_some(mask)
     }
 
     /// Whether a load accesses consecutive elements or one element, in memory that all lanes share.
@@ -130,24 +132,24 @@ impl Codegen<'_> {
 
     /// Whether the version that is emitted loads for all lanes.
     pub(super) fn is_unmasked(&self) -> bool {
-        self.prefix.is_some_and(|prefix| prefix.unmasked.is_some())
+        self.position.prefix.is_some_and(|prefix| prefix.unmasked.is_some())
     }
 
     /// Emits part of the unmasked version as if all lanes were active.
     pub(super) fn as_all<R>(&mut self, what: impl FnOnce(&mut Self) -> R) -> R {
-        let Some(mask) = self.prefix.and_then(|prefix| prefix.unmasked) else { return what(self) };
+        let Some(mask) = self.position.prefix.and_then(|prefix| prefix.unmasked) else { return what(self) };
         let all = Repr::Scalar(self.all_lanes());
-        let before = self.reps[mask.0 as usize].replace(all);
-        let full = std::mem::replace(&mut self.full, true);
+        let before = self.values.reps[mask.0 as usize].replace(all);
+        let full = std::mem::replace(&mut self.position.full, true);
         let done = what(self);
-        self.full = full;
-        self.reps[mask.0 as usize] = before;
+        self.position.full = full;
+        self.values.reps[mask.0 as usize] = before;
         done
     }
 
     /// Continues in the version that is emitted if a load is in bounds, and in the masked version otherwise.
     pub(super) fn or_masked(&mut self, fits: Value) {
-        let Some(prefix) = self.prefix else { return };
+        let Some(prefix) = self.position.prefix else { return };
         let on = self.b.append_block(self.function, "fits");
         self.b.cond_br(fits, on, prefix.other, Likely::Yes);
         self.b.position_at_end(on);

@@ -102,11 +102,11 @@ impl Codegen<'_> {
             Shape::Uniform(Some(value)) => Held::Constant(value),
             Shape::Uniform(None) => Held::Same,
             Shape::Affine(pattern) => {
-                let mut once = |lanes: &[i32]| match self.known.patterns.get(lanes) {
+                let mut once = |lanes: &[i32]| match self.flow.saved_forms.patterns.get(lanes) {
                     Some(known) => known.clone(),
                     None => {
                         let new: Arc<[i32]> = lanes.into();
-                        self.known.patterns.insert(lanes.into(), new.clone());
+                        self.flow.saved_forms.patterns.insert(lanes.into(), new.clone());
                         new
                     }
                 };
@@ -129,7 +129,7 @@ impl Codegen<'_> {
         }
         self.out.handed.fit(room);
         let exits = &mut self.out.handed.exits;
-        *self.known.exits.entry(left).or_insert_with_key(|left| {
+        *self.flow.saved_forms.exits.entry(left).or_insert_with_key(|left| {
             exits.push(left.clone());
             exits.len() as u32
         })

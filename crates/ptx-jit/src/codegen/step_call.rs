@@ -29,7 +29,7 @@ impl Codegen<'_> {
         // The source registers; the carry flags follow them.
         let mut sources: Vec<Reg> = Vec::new();
         inst.srcs.iter().for_each(|src| src.for_each_reg(&mut |reg| sources.push(reg)));
-        let owned = if self.full { None } else { Some(self.own) };
+        let owned = if self.position.full { None } else { Some(self.entry.own) };
         let mut stored: Vec<Reg> = Vec::new();
         for (reg, name) in sources.iter().zip(&op.uses[1..]) {
             if !stored.contains(reg) {
@@ -45,9 +45,9 @@ impl Codegen<'_> {
         // An instruction that depends on no other lane is computed in all lanes, since other code may read
         // any lane of the result.
         let pure = crate::effects::is_pure(inst);
-        let mask = match (pure, self.full) {
+        let mask = match (pure, self.position.full) {
             (true, true) => self.c32(u32::MAX),
-            (true, false) => self.own,
+            (true, false) => self.entry.own,
             (false, _) => self.scalar(op.uses[0]),
         };
         self.call_step(site, mask);
@@ -60,7 +60,7 @@ impl Codegen<'_> {
                 None => Repr::Scalar(self.b.load(self.int(32), carry, 4)),
             };
             if define {
-                self.reps[def.0 as usize] = Some(rep.clone());
+                self.values.reps[def.0 as usize] = Some(rep.clone());
             }
             reps.push(rep);
         }

@@ -74,9 +74,9 @@ pub(super) struct SymbolicStrides {
 impl Codegen<'_> {
     /// The second scalar of a symbolic-stride address.
     pub(super) fn stride_of(&self, name: wir::Value) -> Option<Value> {
-        match (self.shape(name), self.reps[name.0 as usize].as_ref()) {
+        match (self.shape(name), self.values.reps[name.0 as usize].as_ref()) {
             (Shape::Affine(pattern), Some(Repr::Bases(bases))) if !pattern.rows.is_empty() => {
-                match self.symbolic_strides.known.get(&name) {
+                match self.facts.symbolic_strides.known.get(&name) {
                     Some(stride) => Some(self.read_stride(*stride, self.scalar_type(self.kind(name)))),
                     None => bases.get(1).copied(),
                 }
@@ -89,11 +89,11 @@ impl Codegen<'_> {
     fn read_stride(&self, stride: Stride, ty: Type) -> Value {
         let here = self.b.current_block();
         let key = (stride, ty.element_bits());
-        let known = self.symbolic_strides.read.borrow().get(&key).copied();
+        let known = self.facts.symbolic_strides.read.borrow().get(&key).copied();
         if let Some((_, value)) = known.filter(|(block, _)| *block == here) {
             return value;
         }
-        let place = self.b.int_to_ptr(self.b.add(self.params, self.c64(stride.offset.into())));
+        let place = self.b.int_to_ptr(self.b.add(self.entry.params, self.c64(stride.offset.into())));
         let mut value = self.b.load(self.int(32), place, 1);
         if stride.times != 1 {
             value = self.b.mul(value, self.c32(stride.times));
@@ -105,9 +105,9 @@ impl Codegen<'_> {
             }
         }
         if stride.is_near() {
-            self.symbolic_strides.near.borrow_mut().insert(value);
+            self.facts.symbolic_strides.near.borrow_mut().insert(value);
         }
-        self.symbolic_strides.read.borrow_mut().insert(key, (here, value));
+        self.facts.symbolic_strides.read.borrow_mut().insert(key, (here, value));
         value
     }
 
@@ -134,7 +134,7 @@ impl Codegen<'_> {
             }
         }
         let all = (0..).map(wir::Value).zip(found);
-        self.symbolic_strides.known = all.filter_map(|(name, found)| Some((name, found??))).collect();
+        self.facts.symbolic_strides.known = all.filter_map(|(name, found)| Some((name, found??))).collect();
     }
 
     /// The stride of an operation's result, as far as the strides of its sources are known.
@@ -213,8 +213,8 @@ impl Codegen<'_> {
     /// The 32-bit parameter that a value was loaded from.
     fn param_of(&self, name: wir::Value) -> Option<Stride> {
         let func = self.job.func;
-        let root = self.analyses.constants.roots()[name.0 as usize];
-        let OpKind::Inst(site) = self.def_use.op_of(func, root)?.kind else { return None };
+        let root = self.facts.analyses.constants.roots()[name.0 as usize];
+        let OpKind::Inst(site) = self.facts.def_use.op_of(func, root)?.kind else { return None };
         let inst = site.inst(self.job.function)?;
         let words = [name, root].iter().all(|name| func.kinds[name.0 as usize] == Kind::Reg(RegClass::R32));
         if !words || inst.op != O::Ld || inst.guard.is_some() {
@@ -333,7 +333,7 @@ impl Codegen<'_> {
     /// The condition that a 64-bit stride is so small that all rows lie between the first and the last;
     /// `None` if that is known.
     pub(super) fn is_near(&self, stride: Value) -> Option<Value> {
-        if self.symbolic_strides.near.borrow().contains(&stride) {
+        if self.facts.symbolic_strides.near.borrow().contains(&stride) {
             return None;
         }
         let from = self.b.add(stride, self.c64(NEAR));

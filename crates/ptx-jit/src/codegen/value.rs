@@ -13,7 +13,7 @@ use ptx::ir::{Reg, RegClass};
 
 impl Codegen<'_> {
     fn rep(&self, name: wir::Value) -> &Repr {
-        self.reps[name.0 as usize].as_ref().expect("ptxvm bug: a value is used before it is made")
+        self.values.reps[name.0 as usize].as_ref().expect("ptxvm bug: a value is used before it is made")
     }
 
     /// A value that is the same in all lanes.
@@ -24,7 +24,7 @@ impl Codegen<'_> {
 
     /// As [`Codegen::scalar`]; a NaN may have any bits.
     fn noncanonical_scalar(&self, name: wir::Value) -> Value {
-        if let Some(op) = self.later.get(&name) {
+        if let Some(op) = self.values.later.get(&name) {
             return self.mask_op(op);
         }
         match self.rep(name) {
@@ -83,22 +83,22 @@ impl Codegen<'_> {
             return self.noncanonical_chunk(name, chunk);
         }
         self.forget_vectors();
-        if let Some(vector) = self.exacts.get(&(name, chunk)) {
+        if let Some(vector) = self.values.exacts.get(&(name, chunk)) {
             return *vector;
         }
         let vector = self.noncanonical_chunk(name, chunk);
         let vector = self.exact(vector);
-        self.exacts.insert((name, chunk), vector);
+        self.values.exacts.insert((name, chunk), vector);
         vector
     }
 
     /// Forgets vectors that were made in another LLVM block, which may not dominate this one.
     fn forget_vectors(&mut self) {
         let block = self.b.current_block();
-        if self.vectors_of != Some(block) {
-            self.vectors.clear();
-            self.exacts.clear();
-            self.vectors_of = Some(block);
+        if self.values.vectors_of != Some(block) {
+            self.values.vectors.clear();
+            self.values.exacts.clear();
+            self.values.vectors_of = Some(block);
         }
     }
 
@@ -108,12 +108,12 @@ impl Codegen<'_> {
             return chunks[chunk as usize];
         }
         self.forget_vectors();
-        if let Some(vector) = self.vectors.get(&(name, chunk)) {
+        if let Some(vector) = self.values.vectors.get(&(name, chunk)) {
             return *vector;
         }
         if let Repr::Kept(offset) = *self.rep(name) {
             let vector = self.load_from_slot(name, offset, self.c64(chunk.into()));
-            self.vectors.insert((name, chunk), vector);
+            self.values.vectors.insert((name, chunk), vector);
             return vector;
         }
         let pattern = self.pattern(name);
@@ -131,7 +131,7 @@ impl Codegen<'_> {
         if let Some(pattern) = pattern {
             vector = self.add_lanes(vector, &pattern, chunk);
         }
-        self.vectors.insert((name, chunk), vector);
+        self.values.vectors.insert((name, chunk), vector);
         vector
     }
 
@@ -154,19 +154,19 @@ impl Codegen<'_> {
     /// The lanes of a chunk in a mask, as a vector of bits.
     pub(super) fn mask_chunk(&self, mask: Value, chunk: u32) -> Value {
         let block = self.b.current_block();
-        let known = self.masks.borrow().get(&(mask, chunk)).copied();
+        let known = self.values.masks.borrow().get(&(mask, chunk)).copied();
         if let Some((at, bits)) = known
             && at == block
         {
             return bits;
         }
         let bits = self.split_mask(mask, chunk);
-        self.masks.borrow_mut().insert((mask, chunk), (block, bits));
+        self.values.masks.borrow_mut().insert((mask, chunk), (block, bits));
         bits
     }
 
     fn split_mask(&self, mask: Value, chunk: u32) -> Value {
-        if let Some(parts) = self.parts.borrow().get(&mask) {
+        if let Some(parts) = self.values.parts.borrow().get(&mask) {
             return parts[chunk as usize];
         }
         if let Some(bits) = self.word(mask, chunk * self.width, self.width) {
@@ -216,7 +216,7 @@ impl Codegen<'_> {
 
     fn note_parts(&self, mask: Value, chunks: Vec<Value>) {
         if !mask.is_constant() {
-            self.parts.borrow_mut().insert(mask, chunks);
+            self.values.parts.borrow_mut().insert(mask, chunks);
         }
     }
 
@@ -255,7 +255,7 @@ impl Codegen<'_> {
                 .map(|c| self.word(mask, c * self.width, self.width).map(|bits| self.const_bits(bits)))
                 .collect();
         }
-        self.parts.borrow().get(&mask).cloned()
+        self.values.parts.borrow().get(&mask).cloned()
     }
 
     /// Combines two masks: chunk by chunk if both were joined from chunks, and as words otherwise.
@@ -310,7 +310,7 @@ impl Codegen<'_> {
         }
         while let Some(name) = work.pop() {
             if std::mem::replace(&mut rare[name.0 as usize], false)
-                && let Some(op) = self.def_use.op_of(func, name)
+                && let Some(op) = self.facts.def_use.op_of(func, name)
             {
                 work.extend(&op.uses);
             }
@@ -469,7 +469,7 @@ impl Codegen<'_> {
             });
             Repr::Chunks(chunks.collect())
         };
-        self.reps[def.0 as usize] = Some(rep);
+        self.values.reps[def.0 as usize] = Some(rep);
     }
 
     pub(super) fn select_pred(&mut self, negated: bool, op: &Op) {
@@ -504,21 +504,21 @@ impl Codegen<'_> {
             });
             Repr::Chunks(chunks.collect())
         };
-        self.reps[def.0 as usize] = Some(rep);
+        self.values.reps[def.0 as usize] = Some(rep);
     }
 
     /// The place of a register in the warp frame.
     pub(super) fn place(&self, reg: Reg) -> (Value, u32) {
         let (file, bits) = file_of(reg);
         let bytes = if bits == 1 { 4 } else { LANES * bits / 8 };
-        (self.b.offset(self.regs[file], u64::from(reg.index) * u64::from(bytes)), bits)
+        (self.b.offset(self.entry.regs[file], u64::from(reg.index) * u64::from(bytes)), bits)
     }
 
     /// The place of a chunk of a register in the warp frame.
     fn place_chunk(&self, reg: Reg, chunk: u32) -> Value {
         let (file, bits) = file_of(reg);
         let lane = u64::from(reg.index) * u64::from(LANES) + u64::from(chunk * self.width);
-        self.b.offset(self.regs[file], lane * u64::from(bits / 8))
+        self.b.offset(self.entry.regs[file], lane * u64::from(bits / 8))
     }
 
     /// Loads a chunk of a register from the warp frame.

@@ -10,18 +10,25 @@
 //! passes control to the general version before anything has an effect.
 
 use super::load_store::Addresses;
-use super::{Codegen, Input, Version};
+use super::{Codegen, Input};
 use crate::analysis::constant::Facts;
 use crate::analysis::expr::{Arith, Expr, Operand, operands};
 use crate::llvm::{Block, IntPred, Likely, Value};
 use crate::tuning::PREFIX_VERSIONS_MAX;
 use crate::wir;
 use crate::wir::access::Plan;
-use crate::wir::checks::Reach;
+use crate::wir::checks::{BlockChecks, Reach};
 use crate::wir::{BlockId, Op, OpKind, Shape, Site, Term};
 use ptx::isa::{Cmp, Space, Ty};
 use std::collections::HashMap;
 use std::rc::Rc;
+
+/// How a version of a block accesses memory.
+pub(super) struct Version {
+    pub(super) accesses: HashMap<Site, Rc<Plan>>,
+    /// Its bounds checks, if they differ from those of the block.
+    pub(super) checks: Option<Rc<BlockChecks>>,
+}
 
 /// The lanes that a version is for.
 #[derive(Clone, Copy)]
@@ -77,26 +84,29 @@ impl Codegen<'_> {
         let Term::Goto(next) = node.term else { return };
         // The results of the block must reach other blocks through phis only.
         let several = func.blocks[next.0 as usize].preds.iter().any(|from| *from != id);
-        let free =
-            !node.full && self.job.shape.team > 1 && several && !self.barrier_slots.is_entered(id, next);
+        let free = !node.full
+            && self.job.shape.team > 1
+            && several
+            && !self.passes.barrier_slots.is_entered(id, next);
         if !free || self.in_section() {
             return;
         }
         self.remark_block(id, false);
-        if self.versions == PREFIX_VERSIONS_MAX {
+        if self.position.versions == PREFIX_VERSIONS_MAX {
             return self.missed("version-prefix", "the function has the most versions that it may have");
         }
         let mask = node.ops.iter().find_map(|op| match op.kind {
             OpKind::AddLanes(_) => Some(op.uses[1]),
             _ => None,
         });
-        let elsewhere = |mask: &wir::Value| self.def_use.op(*mask).is_some_and(|(at, _)| at != id);
+        let elsewhere = |mask: &wir::Value| self.facts.def_use.op(*mask).is_some_and(|(at, _)| at != id);
         let Some(mask) = mask.filter(elsewhere) else { return };
-        let late = self.sunk_masks.of(id).filter(|late| late.mask == mask);
+        let late = self.passes.sunk_masks.of(id).filter(|late| late.mask == mask);
         let (run, rest) = match late.map(|late| (late.run.clone(), late.rest)) {
             Some((run, rest)) => (run, rest),
             None => {
-                if self.reps[mask.0 as usize].is_none() || self.analyses.constants.is_known(mask) {
+                if self.values.reps[mask.0 as usize].is_none() || self.facts.analyses.constants.is_known(mask)
+                {
                     return;
                 }
                 let Some(run) = self.run_of(mask) else {
@@ -106,8 +116,8 @@ impl Codegen<'_> {
                 (run, None)
             }
         };
-        self.versions += 1;
-        self.versioned_block = Some(id);
+        self.position.versions += 1;
+        self.position.versioned_block = Some(id);
         // The version for less than one chunk keeps the mask as it was computed.
         let mut copies: Vec<(u32, bool)> = vec![(1, false)];
         let mut chunks = 1;
@@ -145,18 +155,18 @@ impl Codegen<'_> {
                 .collect();
             let own = self.mask_of(&own);
             let accesses = self.plans_of_version(id, (mask, rest), chunks, exact);
-            self.version = Some(Version { accesses, checks: None });
+            self.position.version = Some(Version { accesses, checks: None });
             let before = self.stand_in(mask, rest, own);
-            self.prefix = Some(Prefix { chunks, other, unmasked: None });
-            self.prefetched.clear();
+            self.position.prefix = Some(Prefix { chunks, other, unmasked: None });
+            self.prefetches.issued.clear();
             self.content(id);
-            (self.prefix, self.version) = (None, None);
+            (self.position.prefix, self.position.version) = (None, None);
             for (name, rep) in before {
-                self.reps[name.0 as usize] = rep;
+                self.values.reps[name.0 as usize] = rep;
             }
             self.b.position_at_end(other);
         }
-        self.prefetched.clear();
+        self.prefetches.issued.clear();
     }
 
     /// The plans of the accesses in a version whose mask has lanes of the first chunks only: all of their
@@ -178,28 +188,31 @@ impl Codegen<'_> {
             (0..self.chunks()).map(chunk).collect()
         };
         let mut masks = vec![(mask, bits(all))];
-        masks.extend(rest.filter(|rest| !self.rare[rest.0 as usize]).map(|rest| (rest, bits(0))));
+        masks.extend(rest.filter(|rest| !self.facts.rare[rest.0 as usize]).map(|rest| (rest, bits(0))));
         let planner = self.planner();
         let Input { func, function, program, layout, shape, .. } = self.job;
-        let mut constants = std::mem::take(&mut self.analyses.constants);
-        let facts = Facts { func, function, program, layout, launch: shape, bounds: &self.analyses.bounds };
+        let mut constants = std::mem::take(&mut self.facts.analyses.constants);
+        let facts =
+            Facts { func, function, program, layout, launch: shape, bounds: &self.facts.analyses.bounds };
         let plans = constants.in_version(facts, id, &masks, |constants| {
             let full = func.blocks[id.0 as usize].full;
-            planner.by_site(id, planner.block(id, &self.analyses.addresses, constants, full))
+            planner.by_site(id, planner.block(id, &self.facts.analyses.addresses, constants, full))
         });
-        self.analyses.constants = constants;
+        self.facts.analyses.constants = constants;
         plans
     }
 
     /// Whether the version that is emitted leaves a chunk out.
     pub(super) fn is_beyond(&self, chunk: u32) -> bool {
-        self.prefix.is_some_and(|prefix| chunk >= prefix.chunks)
+        self.position.prefix.is_some_and(|prefix| chunk >= prefix.chunks)
     }
 
     /// The condition that the shared-memory accesses of all lanes of a version are in bounds, active or not;
     /// `None`: each access must be tested.
     pub(super) fn first_fit(&mut self, reach: Reach, addresses: &Addresses) -> Option<Value> {
-        let (prefix, Addresses::Affine(bases, pattern)) = (self.prefix?, addresses) else { return None };
+        let (prefix, Addresses::Affine(bases, pattern)) = (self.position.prefix?, addresses) else {
+            return None;
+        };
         if reach.space != Space::Shared
             || pattern.by_chunk
             || !self.vectors().is_together(reach.space, reach.align, pattern)
@@ -219,7 +232,7 @@ impl Codegen<'_> {
     /// The limit of a mask, if its active lanes are those up to a limit.
     pub(super) fn run_of(&mut self, mask: wir::Value) -> Option<Run> {
         let func = self.job.func;
-        let op = |emit: &Self, name: wir::Value| -> Option<&Op> { emit.def_use.op_of(func, name) };
+        let op = |emit: &Self, name: wir::Value| -> Option<&Op> { emit.facts.def_use.op_of(func, name) };
         let is_all = |emit: &Self, name: wir::Value| {
             op(emit, name).is_some_and(|op| matches!(op.kind, OpKind::Mask(u32::MAX)))
         };
@@ -282,7 +295,7 @@ impl Codegen<'_> {
         match self.shape(name).clone() {
             Shape::Uniform(_) => Some((None, Some(self.scalar(name)))),
             Shape::Affine(pattern) if pattern.rows.is_empty() && !pattern.by_chunk => {
-                let lanes = self.analyses.constants.lanes(name)?;
+                let lanes = self.facts.analyses.constants.lanes(name)?;
                 Some((Some(lanes.map(|lane| lane & u64::from(u32::MAX)).collect()), None))
             }
             Shape::Affine(_) | Shape::Varying | Shape::Bottom => None,

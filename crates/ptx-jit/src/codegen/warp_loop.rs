@@ -49,10 +49,10 @@ impl Codegen<'_> {
         let test = if divergent { Some(self.test_of(id)?) } else { None };
         let parts = self.parts_of_block(node, &checks, test.as_ref())?;
         for at in &parts.shared {
-            self.access_checked = checks.fits(*at);
+            self.position.access_checked = checks.fits(*at);
             self.op(&node.ops[*at]);
         }
-        self.access_checked = false;
+        self.position.access_checked = false;
         if !parts.own.is_empty() {
             self.emit_warp_loop(node, &parts.own, &mut checks)?;
         }
@@ -166,7 +166,7 @@ impl Codegen<'_> {
             }
         }
         let mut defs = own.iter().flat_map(|at| &node.ops[*at].defs);
-        defs.all(|def| self.def_use.reads(*def) <= reads.get(def).copied().unwrap_or(0))
+        defs.all(|def| self.facts.def_use.reads(*def) <= reads.get(def).copied().unwrap_or(0))
     }
 
     fn emit_warp_loop(
@@ -207,35 +207,36 @@ impl Codegen<'_> {
             inside.push((name, rep, shape));
         }
         let lanes = std::mem::replace(&mut self.lanes, LANES);
-        let known = (std::mem::take(&mut self.scaled_indices), std::mem::take(&mut self.word_pairs));
+        let known =
+            (std::mem::take(&mut self.values.scaled_indices), std::mem::take(&mut self.values.word_pairs));
         let mut outside = Vec::new();
         for (name, rep, shape) in inside {
-            outside.push((name, self.reps[name.0 as usize].replace(rep)));
+            outside.push((name, self.values.reps[name.0 as usize].replace(rep)));
             if let Some(shape) = shape {
-                self.chunk_loops.shapes.insert(name, shape);
+                self.passes.chunk_loops.shapes.insert(name, shape);
             }
         }
         let mut groups = self.begin_groups(node, checks);
         for at in own {
             self.interleaved_groups_at(node, &mut groups, *at);
             if !checks.is_done(*at) {
-                self.access_checked = true;
+                self.position.access_checked = true;
                 self.op(&node.ops[*at]);
             }
         }
-        self.access_checked = false;
+        self.position.access_checked = false;
         let next = self.b.add(index, self.c64(1));
         self.b.add_incoming(index, next, self.b.current_block());
         let more = self.b.icmp(IntPred::Ne, next, self.c64(self.job.shape.team.into()));
         self.b.cond_br(more, turn, done, Likely::Yes);
         self.b.position_at_end(done);
         self.lanes = lanes;
-        (self.scaled_indices, self.word_pairs) = known;
-        self.chunk_loops.shapes.clear();
+        (self.values.scaled_indices, self.values.word_pairs) = known;
+        self.passes.chunk_loops.shapes.clear();
         for (name, rep) in outside {
-            self.reps[name.0 as usize] = rep;
+            self.values.reps[name.0 as usize] = rep;
         }
-        self.next_cta_distance = None;
+        self.prefetches.next_cta_distance = None;
         Some(())
     }
 
@@ -253,7 +254,7 @@ impl Codegen<'_> {
     /// Lets the current LLVM block use scalars that were computed at the end of the block that dominates it.
     fn reuse_scalars(&mut self, before: crate::llvm::Block) {
         let here = self.b.current_block();
-        if let Some(((block, _), _)) = &mut self.next_cta_distance
+        if let Some(((block, _), _)) = &mut self.prefetches.next_cta_distance
             && *block == before
         {
             *block = here;
@@ -268,7 +269,7 @@ impl Codegen<'_> {
             let base = self.noncanonical_base(name, c)?;
             let here = self.b.current_block();
             let place = *place.get_or_insert_with(|| {
-                self.b.position_at_end(self.chunk_loops.rooms);
+                self.b.position_at_end(self.passes.chunk_loops.rooms);
                 let place = self.b.alloca(self.b.vec(base.ty(), self.chunks()), 64);
                 self.b.position_at_end(here);
                 place
@@ -290,7 +291,9 @@ impl Codegen<'_> {
             return Some((Repr::Scalar(self.b.ones(self.int(LANES))), None));
         }
         let pattern = match self.shape(name) {
-            Shape::Bottom | Shape::Uniform(_) => return Some((self.reps[name.0 as usize].clone()?, None)),
+            Shape::Bottom | Shape::Uniform(_) => {
+                return Some((self.values.reps[name.0 as usize].clone()?, None));
+            }
             Shape::Varying => return None,
             Shape::Affine(pattern) => (**pattern).clone(),
         };

@@ -123,41 +123,42 @@ impl Codegen<'_> {
     /// Prepares for sections, if the function may have any.
     pub(super) fn find_warp_strips(&mut self) {
         let func = self.job.func;
-        self.warp_strips.ways = RefCell::new(vec![0; func.blocks.len()]);
-        self.warp_strips.emitted = vec![false; func.blocks.len()];
+        self.passes.warp_strips.ways = RefCell::new(vec![0; func.blocks.len()]);
+        self.passes.warp_strips.emitted = vec![false; func.blocks.len()];
         if self.job.shape.is_alone() && func.entries.is_empty() {
-            self.warp_strips.constant = crate::analysis::thread_constant::constants(func, self.job.function);
+            self.passes.warp_strips.constant =
+                crate::analysis::thread_constant::constants(func, self.job.function);
             let bits = self.b.vec(self.int(8), WARP_STRIP_MAX_MASKS * self.lanes / 8);
-            self.warp_strips.room = Some(self.b.alloca(bits, 64));
+            self.passes.warp_strips.room = Some(self.b.alloca(bits, 64));
         }
     }
 
     /// Counts an edge to a block.
     pub(super) fn count_edge(&self, to: BlockId) {
-        self.warp_strips.ways.borrow_mut()[to.0 as usize] += 1;
+        self.passes.warp_strips.ways.borrow_mut()[to.0 as usize] += 1;
     }
 
     pub(super) fn in_section(&self) -> bool {
-        self.warp_strips.open.is_some()
+        self.passes.warp_strips.open.is_some()
     }
 
     /// Moves the builder to the code of a chunk.
     pub(super) fn at_chunk(&self, c: u32) {
-        if let Some(section) = &self.warp_strips.open {
+        if let Some(section) = &self.passes.warp_strips.open {
             self.b.position_at_end(section.strips[self.strip(c)]);
         }
     }
 
     /// Moves the builder to the code that precedes all strips.
     pub(super) fn at_first(&self) {
-        if let Some(section) = &self.warp_strips.open {
+        if let Some(section) = &self.passes.warp_strips.open {
             self.b.position_at_end(section.first);
         }
     }
 
     /// Moves the builder to the code that follows all strips.
     pub(super) fn at_last(&self) {
-        if let Some(section) = &self.warp_strips.open {
+        if let Some(section) = &self.passes.warp_strips.open {
             self.b.position_at_end(section.last);
         }
     }
@@ -168,7 +169,7 @@ impl Codegen<'_> {
 
     /// Begins a block: opens a section if that is worth it. An open section continues.
     pub(super) fn begin_section(&mut self, node: &wir::Block) {
-        if self.in_section() || self.warp_strips.room.is_none() {
+        if self.in_section() || self.passes.warp_strips.room.is_none() {
             return;
         }
         let accesses = node.ops.iter().any(|op| self.row_access(op).is_some());
@@ -188,12 +189,12 @@ impl Codegen<'_> {
         let rows = RefCell::new(vec![BTreeMap::new(); strips.len()]);
         let last = block(self, "behind");
         let (known, extremes, masks) = (RefCell::default(), RefCell::default(), Cell::new(0));
-        self.warp_strips.open = Some(Section { first, strips, last, rows, known, extremes, masks });
+        self.passes.warp_strips.open = Some(Section { first, strips, last, rows, known, extremes, masks });
     }
 
     /// Ends the open section, if there is one: its rows are stored, and emission continues behind it.
     pub(super) fn close_section(&mut self) {
-        let Some(section) = self.warp_strips.open.take() else { return };
+        let Some(section) = self.passes.warp_strips.open.take() else { return };
         let bytes = self.width * 4;
         let mut from = section.first;
         for (number, (strip, rows)) in section.strips.iter().zip(section.rows.take()).enumerate() {
@@ -218,7 +219,7 @@ impl Codegen<'_> {
     }
 
     fn row_place(&self, row: i64, bytes: u32) -> Value {
-        let place = self.b.add(self.shared[0], self.c64((row * i64::from(bytes)) as u64));
+        let place = self.b.add(self.entry.shared[0], self.c64((row * i64::from(bytes)) as u64));
         self.b.int_to_ptr(place)
     }
 
@@ -281,7 +282,7 @@ impl Codegen<'_> {
         let varying = |name: &wir::Value| *self.shape(*name) == Shape::Varying;
         let word = access.bits == 32 && access.count == 1 && access.space == Space::Shared;
         let address = *op.uses.get(1)?;
-        let constant = self.warp_strips.constant[address.0 as usize] && !self.is_scalar_class(address);
+        let constant = self.passes.warp_strips.constant[address.0 as usize] && !self.is_scalar_class(address);
         let fits = word
             && constant
             && inst.mods.sem() == Sem::Weak
@@ -296,7 +297,7 @@ impl Codegen<'_> {
 
     /// The current value of a row in the strip.
     fn row_now(&self, c: u32, row: i64) -> Value {
-        let section = self.warp_strips.open.as_ref().expect("a row belongs to a piece");
+        let section = self.passes.warp_strips.open.as_ref().expect("a row belongs to a piece");
         let strip = self.strip(c);
         if let Some((value, _)) = section.rows.borrow()[strip].get(&row) {
             return *value;
@@ -326,7 +327,7 @@ impl Codegen<'_> {
             chunks.push(self.picked(c, &wanted, ty));
         }
         self.at_first();
-        self.reps[op.defs[0].0 as usize] = Some(Repr::Chunks(chunks));
+        self.values.reps[op.defs[0].0 as usize] = Some(Repr::Chunks(chunks));
         true
     }
 
@@ -382,7 +383,7 @@ impl Codegen<'_> {
     }
 
     fn set_row(&self, c: u32, row: i64, new: Value) {
-        let section = self.warp_strips.open.as_ref().expect("a row belongs to a piece");
+        let section = self.passes.warp_strips.open.as_ref().expect("a row belongs to a piece");
         section.rows.borrow_mut()[self.strip(c)].insert(row, (new, true));
     }
 
@@ -429,7 +430,7 @@ impl Codegen<'_> {
 
     /// The minimum or the maximum of each two elements.
     fn extreme(&self, c: u32, a: Value, b: Value, signed: bool, max: bool) -> Value {
-        let section = self.warp_strips.open.as_ref().expect("exchanges belong to a piece");
+        let section = self.passes.warp_strips.open.as_ref().expect("exchanges belong to a piece");
         let key = (section.strips[self.strip(c)], a, b, signed, max);
         if let Some(value) = section.extremes.borrow().get(&key) {
             return *value;
@@ -447,7 +448,7 @@ impl Codegen<'_> {
 
     /// The origin of an element, traced through earlier permutations.
     fn origin(&self, mut from: (Value, u32)) -> (Value, u32) {
-        let made = self.warp_strips.made.borrow();
+        let made = self.passes.warp_strips.made.borrow();
         while let Some(Some(before)) = made.get(&from.0).map(|all| all[from.1 as usize]) {
             from = before;
         }
@@ -468,7 +469,7 @@ impl Codegen<'_> {
         if whole {
             return first;
         }
-        let section = self.warp_strips.open.as_ref().expect("permutations belong to a piece");
+        let section = self.passes.warp_strips.open.as_ref().expect("permutations belong to a piece");
         let block = section.strips[self.strip(c)];
         let agrees =
             |have: &Wanted| wanted.iter().zip(have).all(|(want, have)| want.is_none() || want == have);
@@ -511,7 +512,7 @@ impl Codegen<'_> {
         }
         let full: Wanted = full.into_iter().map(Some).collect();
         if !result.is_constant() {
-            self.warp_strips.made.borrow_mut().insert(result, full.clone());
+            self.passes.warp_strips.made.borrow_mut().insert(result, full.clone());
             section.known.borrow_mut().entry((block, first)).or_default().push((full, result));
         }
         result
@@ -558,7 +559,7 @@ impl Codegen<'_> {
     /// Registers a mask of the open section's chunks; `None`: there is no open section, or no memory for
     /// another mask.
     pub(super) fn join_mask(&self, chunks: &[Value]) -> Option<Value> {
-        let (section, room) = (self.warp_strips.open.as_ref()?, self.warp_strips.room?);
+        let (section, room) = (self.passes.warp_strips.open.as_ref()?, self.passes.warp_strips.room?);
         let number = section.masks.get();
         if number == WARP_STRIP_MAX_MASKS {
             self.at_last();
@@ -569,15 +570,20 @@ impl Codegen<'_> {
         let offset = u64::from(number * self.lanes / 8);
         let mask = self.b.load(self.mask_type(), self.b.offset(room, offset), 4);
         let parts = (0..).zip(chunks).map(|(c, chunk)| (section.strips[self.strip(c)], *chunk)).collect();
-        self.warp_strips.joined.borrow_mut().push(Joined { mask, offset, parts, wanted: Cell::new(false) });
+        self.passes.warp_strips.joined.borrow_mut().push(Joined {
+            mask,
+            offset,
+            parts,
+            wanted: Cell::new(false),
+        });
         self.at_first();
         Some(mask)
     }
 
     /// A mask of the open section as a vector.
     pub(super) fn joined_vector(&self, mask: Value, bits: u32) -> Option<Value> {
-        let (_, room) = (self.warp_strips.open.as_ref()?, self.warp_strips.room?);
-        let joined = self.warp_strips.joined.borrow();
+        let (_, room) = (self.passes.warp_strips.open.as_ref()?, self.passes.warp_strips.room?);
+        let joined = self.passes.warp_strips.joined.borrow();
         let joined = joined.iter().rev().find(|joined| joined.mask == mask)?;
         joined.wanted.set(true);
         let place = self.b.offset(room, joined.offset);
@@ -586,8 +592,8 @@ impl Codegen<'_> {
 
     /// Stores the parts of masks that are read as a whole.
     pub(super) fn store_joined_masks(&mut self) {
-        let Some(room) = self.warp_strips.room else { return };
-        for joined in self.warp_strips.joined.take() {
+        let Some(room) = self.passes.warp_strips.room else { return };
+        for joined in self.passes.warp_strips.joined.take() {
             if !joined.mask.is_used() {
                 self.b.erase(joined.mask);
                 if !joined.wanted.get() {
@@ -617,7 +623,9 @@ impl Codegen<'_> {
         let to = match term {
             Term::Goto(to) => *to,
             // A block whose mask was sunk into it begins where it is entered.
-            Term::If { cond: Cond::Empty(mask), .. } if self.sunk_masks.some(*mask).is_some() => return None,
+            Term::If { cond: Cond::Empty(mask), .. } if self.passes.sunk_masks.some(*mask).is_some() => {
+                return None;
+            }
             Term::If { cond, then, els, .. } => match self.constant_condition(id, cond) {
                 Some(true) => *then,
                 Some(false) => *els,
@@ -630,13 +638,16 @@ impl Codegen<'_> {
             },
             Term::Switch { .. } | Term::Exit(_) => return None,
         };
-        let alone = self.warp_strips.ways.borrow()[to.0 as usize] == 0
-            && func.blocks[to.0 as usize].preds.iter().all(|pred| self.warp_strips.emitted[pred.0 as usize])
-            && !self.barrier_slots.is_entered(id, to);
-        let order = &self.warp_strips.order;
+        let alone = self.passes.warp_strips.ways.borrow()[to.0 as usize] == 0
+            && func.blocks[to.0 as usize]
+                .preds
+                .iter()
+                .all(|pred| self.passes.warp_strips.emitted[pred.0 as usize])
+            && !self.passes.barrier_slots.is_entered(id, to);
+        let order = &self.passes.warp_strips.order;
         let at = order.iter().position(|node| *node == id)?;
         let mut behind = order[at + 1..].iter();
-        let next = behind.find(|node| **node == to || self.reached.borrow().contains(node));
+        let next = behind.find(|node| **node == to || self.flow.reached.borrow().contains(node));
         (alone && next == Some(&to)).then_some(to)
     }
 
@@ -671,26 +682,26 @@ impl Codegen<'_> {
         if let Some(place) = target.pred_index(from) {
             for phi in &target.phis {
                 let rep = self.coerce(phi.from[place], phi.def);
-                self.reps[phi.def.0 as usize] = Some(rep);
+                self.values.reps[phi.def.0 as usize] = Some(rep);
             }
         }
         self.at_first();
-        self.reached.borrow_mut().insert(to);
-        self.warp_strips.fused = Some(to);
+        self.flow.reached.borrow_mut().insert(to);
+        self.passes.warp_strips.fused = Some(to);
     }
 
     /// Notes that a block is emitted now. Returns whether it continues a section.
     pub(super) fn is_fused(&mut self, id: BlockId) -> bool {
-        self.warp_strips.emitted[id.0 as usize] = true;
-        self.warp_strips.fused.take_if(|fused| *fused == id).is_some()
+        self.passes.warp_strips.emitted[id.0 as usize] = true;
+        self.passes.warp_strips.fused.take_if(|fused| *fused == id).is_some()
     }
 
     /// Whether a block has been emitted already.
     pub(super) fn is_emitted(&self, id: BlockId) -> bool {
-        self.warp_strips.emitted[id.0 as usize]
+        self.passes.warp_strips.emitted[id.0 as usize]
     }
 
     pub(super) fn set_order(&mut self, order: &[BlockId]) {
-        self.warp_strips.order = order.to_vec();
+        self.passes.warp_strips.order = order.to_vec();
     }
 }

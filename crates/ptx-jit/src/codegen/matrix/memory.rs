@@ -45,7 +45,7 @@ impl Codegen<'_> {
         self.applied("matrix", "a constant permutation");
         let chunks: Vec<Value> = (0..self.chunks()).map(|c| self.chunk(op.uses[1], c)).collect();
         let chunks = self.transposed_matrix(&chunks);
-        self.reps[op.defs[0].0 as usize] = Some(Repr::Chunks(chunks));
+        self.values.reps[op.defs[0].0 as usize] = Some(Repr::Chunks(chunks));
         true
     }
 
@@ -149,7 +149,7 @@ impl Codegen<'_> {
                 phi
             };
             let chunks = fast.iter().zip(&slow).map(merge).collect();
-            self.reps[def.0 as usize] = Some(Repr::Chunks(chunks));
+            self.values.reps[def.0 as usize] = Some(Repr::Chunks(chunks));
         }
         true
     }
@@ -177,7 +177,7 @@ impl Codegen<'_> {
             let pointers = self.lane_pointers(places, matrix * ROWS..(matrix + 1) * ROWS);
             let chunks = self.rows(&pointers);
             let chunks = if inst.mods.has(Word::Trans) { self.transposed_matrix(&chunks) } else { chunks };
-            self.reps[def.0 as usize] = Some(Repr::Chunks(chunks));
+            self.values.reps[def.0 as usize] = Some(Repr::Chunks(chunks));
         }
         true
     }

@@ -60,7 +60,7 @@ impl Codegen<'_> {
     pub(super) fn matrix_product(&mut self, inst: &Inst, op: &Op) -> bool {
         let name = format!("{}{}", inst.row.form().mnemonic, inst.mods);
         let env = self.env;
-        let plan = self.matrices.plans.entry(name.clone());
+        let plan = self.passes.matrices.plans.entry(name.clone());
         let Some(plan) = plan.or_insert_with(|| Plan::of(&inst.mods, &env).map(Rc::new)).clone() else {
             return false;
         };
@@ -98,19 +98,19 @@ impl Codegen<'_> {
 
     /// Memory for the registers of two fragments.
     fn rooms(&mut self) -> [Value; 2] {
-        if let Some(rooms) = self.matrices.rooms {
+        if let Some(rooms) = self.passes.matrices.rooms {
             return rooms;
         }
         let bytes = REGISTERS * LANES * 4;
         let rooms = [(); 2].map(|()| self.stack(bytes));
-        self.matrices.rooms = Some(rooms);
+        self.passes.matrices.rooms = Some(rooms);
         rooms
     }
 
     /// Stack memory of the function.
     fn stack(&self, bytes: u32) -> Value {
         let here = self.b.current_block();
-        self.b.position_at_end(self.chunk_loops.rooms);
+        self.b.position_at_end(self.passes.chunk_loops.rooms);
         let place = self.b.alloca(self.b.vec(self.int(8), bytes), 64);
         self.b.position_at_end(here);
         place
@@ -140,23 +140,23 @@ impl Codegen<'_> {
                 self.b.load(ty, self.b.offset(from, offset.into()), self.width * 4)
             };
             let chunks = (0..self.chunks()).map(load).collect();
-            self.reps[register.0 as usize] = Some(Repr::Chunks(chunks));
+            self.values.reps[register.0 as usize] = Some(Repr::Chunks(chunks));
         }
     }
 
     /// The unpacked matrix of a fragment.
     fn unpacked(&mut self, plan: &Plan, name: &str, side: Side, registers: &[wir::Value]) -> Value {
-        if !self.is_dominated_by(self.matrices.block) {
+        if !self.is_dominated_by(self.passes.matrices.block) {
             // Code of another block need not have been executed before this one.
-            for kept in self.matrices.unpacked.values_mut() {
+            for kept in self.passes.matrices.unpacked.values_mut() {
                 kept.free.extend(kept.matrices.drain(..).map(|(_, place)| place));
             }
         }
-        self.matrices.block = self.node;
+        self.passes.matrices.block = self.position.node;
         let unpack: Function = self.emitter().unpack(plan, name, side);
         let matrix = (unpack.address(), registers.to_vec());
         let bytes = plan.unpacked_bytes(side);
-        let kept = self.matrices.unpacked.entry(bytes).or_default();
+        let kept = self.passes.matrices.unpacked.entry(bytes).or_default();
         if let Some(at) = kept.matrices.iter().position(|(known, _)| *known == matrix) {
             let found = kept.matrices.remove(at);
             let place = found.1;
@@ -171,13 +171,13 @@ impl Codegen<'_> {
         let [from, _] = self.rooms();
         self.store_fragment(registers, from);
         self.b.call_function(unpack, &[from, place]);
-        self.matrices.unpacked.entry(bytes).or_default().matrices.push((matrix, place));
+        self.passes.matrices.unpacked.entry(bytes).or_default().matrices.push((matrix, place));
         place
     }
 
     /// Whether every path to the block that is emitted leads through that block.
     fn is_dominated_by(&self, block: Option<BlockId>) -> bool {
-        let mut at = self.node;
+        let mut at = self.position.node;
         while at != block {
             let Some(BlockId(here)) = at else { return false };
             let [from] = self.job.func.blocks[here as usize].preds[..] else { return false };

@@ -1,0 +1,54 @@
+//! The WIR values that are emitted: how each is held, and what emission has learned of it.
+//!
+//! Invariant: LLVM values that were made in one LLVM block are used only where that block dominates.
+
+use super::Repr;
+use super::funnel_shift::WordPair;
+use super::scaled_index::ScaledIndex;
+use crate::llvm::{Block, Value};
+use crate::wir;
+use crate::wir::Op;
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+
+/// The WIR values that are emitted.
+pub(super) struct EmittedValues {
+    /// For each value, how it is held; `None`: it is not emitted yet.
+    pub(super) reps: Vec<Option<Repr>>,
+    /// Vectors made of scalars in the current LLVM block, by value and chunk.
+    pub(super) vectors: HashMap<(wir::Value, u32), Value>,
+    /// Canonical bits of values with other NaNs in the current LLVM block, by value and chunk.
+    pub(super) exacts: HashMap<(wir::Value, u32), Value>,
+    /// The LLVM block that `vectors` and `exacts` belong to.
+    pub(super) vectors_of: Option<Block>,
+    /// Chunks of masks, with the LLVM block that they were made in.
+    pub(super) masks: RefCell<HashMap<(Value, u32), (Block, Value)>>,
+    /// Masks that were joined from chunks, with the chunks. These dominate every use of the mask.
+    pub(super) parts: RefCell<HashMap<Value, Vec<Value>>>,
+    /// Operations of masks that at most side exits read: they are emitted at the side exits.
+    pub(super) later: HashMap<wir::Value, Op>,
+    /// 64-bit values that are a base plus a scaled index.
+    pub(super) scaled_indices: HashMap<wir::Value, ScaledIndex>,
+    /// 64-bit values whose words are known.
+    pub(super) word_pairs: HashMap<wir::Value, WordPair>,
+    /// Values below 32.
+    pub(super) small: HashSet<wir::Value>,
+}
+
+impl EmittedValues {
+    /// None of so many values is emitted.
+    pub(super) fn new(count: usize) -> Self {
+        Self {
+            reps: vec![None; count],
+            vectors: HashMap::new(),
+            exacts: HashMap::new(),
+            vectors_of: None,
+            masks: RefCell::default(),
+            parts: RefCell::default(),
+            later: HashMap::new(),
+            scaled_indices: HashMap::new(),
+            word_pairs: HashMap::new(),
+            small: HashSet::new(),
+        }
+    }
+}

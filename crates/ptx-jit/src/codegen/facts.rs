@@ -1,0 +1,65 @@
+//! What is known of a function before code is generated, and look-ups of it.
+//!
+//! Invariant: nothing here depends on emitted code.
+
+use super::prefetch_next_cta::{LoopKind, loops};
+use super::scalar_evolution::ScalarEvolution;
+use super::symbolic_stride::SymbolicStrides;
+use super::{Input, endpoint_test};
+use crate::analysis::Analyses;
+use crate::isel::Lowering;
+use crate::reduction_buffer::{Kind, kind};
+use crate::wir::Site;
+use crate::wir::dom::Dominators;
+use crate::wir::uses::{DefUse, Readers};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// Facts about a function.
+pub(super) struct Facts {
+    /// What is known of values.
+    pub(super) analyses: Analyses,
+    /// Where each value is defined, and how often it is read.
+    pub(super) def_use: DefUse,
+    /// The blocks that read each value; not listed for functions of many blocks.
+    pub(super) readers: Readers,
+    /// Which blocks are on every path to a block.
+    pub(super) dominators: Dominators,
+    /// By how much values grow from one CTA to the next, and from one iteration to the next.
+    pub(super) scalar_evolution: ScalarEvolution,
+    pub(super) symbolic_strides: SymbolicStrides,
+    /// For each PTX block, the kind of loop that it belongs to.
+    pub(super) loops: Vec<LoopKind>,
+    /// For each PTX block, whether it belongs to a loop that may only be waiting.
+    pub(super) waits: Vec<bool>,
+    /// The kind of reduction that is combined in a table, if there is one.
+    pub(super) reductions: Option<Kind>,
+    /// For each value, whether it may hold a NaN that is not canonical.
+    pub(super) loose: Vec<bool>,
+    /// For each value, whether it is a mask that at most side exits read.
+    pub(super) rare: Vec<bool>,
+    /// How instructions are lowered, as far as that was asked.
+    pub(super) lowerings: HashMap<Site, Option<Rc<Lowering>>>,
+}
+
+impl Facts {
+    /// Without the facts that [`find_noncanonical_nans`](super::Codegen::find_noncanonical_nans),
+    /// [`find_symbolic_strides`](super::Codegen::find_symbolic_strides) and
+    /// [`find_rarely_read_masks`](super::Codegen::find_rarely_read_masks) find.
+    pub(super) fn new(job: Input<'_>, analyses: Analyses) -> Self {
+        Self {
+            analyses,
+            def_use: DefUse::new(job.func),
+            readers: endpoint_test::readers(job.func),
+            dominators: Dominators::new(job.func),
+            scalar_evolution: ScalarEvolution::new(job.func, job.function, job.shape),
+            symbolic_strides: SymbolicStrides::default(),
+            loops: loops(job.function),
+            waits: crate::effects::waiting_blocks(job.function),
+            reductions: kind(job.function),
+            loose: Vec::new(),
+            rare: Vec::new(),
+            lowerings: HashMap::new(),
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! The place that code is generated for now: the WIR block, the version of it, and the access.
+
+use super::prefetch_next_cta::LoopKind;
+use super::version_prefix::{Prefix, Version};
+use crate::llvm::Value;
+use crate::wir::{BlockId, Exit, Site};
+use std::cell::Cell;
+
+/// What is emitted now.
+#[derive(Default)]
+pub(super) struct Position {
+    /// The WIR block.
+    pub(super) node: Option<BlockId>,
+    /// Whether that block executes all lanes.
+    pub(super) full: bool,
+    /// The kind of loop that it belongs to.
+    pub(super) loop_kind: LoopKind,
+    /// The lanes that a version of it is emitted for.
+    pub(super) prefix: Option<Prefix>,
+    /// The plans of the version of it.
+    pub(super) version: Option<Version>,
+    /// The WIR block that is emitted in several versions.
+    pub(super) versioned_block: Option<BlockId>,
+    /// The number of versions so far.
+    pub(super) versions: u32,
+    /// Whether the access was checked where its block began.
+    pub(super) access_checked: bool,
+    /// For a load, the result of a coalesced gather: whether it was done, and a vector for each chunk.
+    pub(super) gathered: Option<(Value, Vec<Value>)>,
+    /// The side exit of the access that follows, if it has one.
+    pub(super) pending_exit: Option<(Site, Exit)>,
+    /// The cost of accesses that are done lane by lane in the current LLVM block.
+    pub(super) scalarized_cost: Cell<u32>,
+}
