@@ -10,6 +10,7 @@ use crate::build::{cfg, ssa};
 use crate::mem::group::Grouping;
 use crate::mem::plan::Planner;
 use crate::opt::checks::coalesce::Coalescing;
+use crate::opt::checks::predicate;
 use crate::opt::{dce, gvn, phi_elim};
 use crate::target::Target;
 use crate::tuning::DIVERGENCE_MAX_ROUNDS;
@@ -48,13 +49,16 @@ pub enum Pass {
     Accesses,
     /// Which bounds checks a block makes where it begins. Without it, each access is checked on its own.
     Checks,
+    /// Which of these checks are made for many iterations of a loop at once. Without it, each iteration makes
+    /// its own.
+    LoopPredication,
     /// Groups of accesses that are emitted together.
     Groups,
 }
 
 impl Pass {
     /// All passes, in their order.
-    pub const ALL: [Pass; 13] = [
+    pub const ALL: [Pass; 14] = [
         Pass::Divergence,
         Pass::IfConvert,
         Pass::Build,
@@ -67,6 +71,7 @@ impl Pass {
         Pass::Constants,
         Pass::Accesses,
         Pass::Checks,
+        Pass::LoopPredication,
         Pass::Groups,
     ];
 
@@ -85,6 +90,7 @@ impl Pass {
             Pass::Constants => "constants",
             Pass::Accesses => "accesses",
             Pass::Checks => "checks",
+            Pass::LoopPredication => "loop-predication",
             Pass::Groups => "groups",
         }
     }
@@ -108,7 +114,7 @@ impl Passes {
     /// Also those that plan how it accesses memory.
     pub(crate) const PLANS: Passes = Passes { off: None, last: Pass::Groups };
     /// The same without groups of accesses: each access is emitted on its own.
-    pub(crate) const SINGLE_ACCESSES: Passes = Passes { off: None, last: Pass::Checks };
+    pub(crate) const SINGLE_ACCESSES: Passes = Passes { off: None, last: Pass::LoopPredication };
 
     /// All but one, up to another.
     pub(crate) fn without(off: Option<Pass>, last: Pass) -> Self {
@@ -184,6 +190,11 @@ pub(crate) fn plan_memory(
         for (block, checks) in func.blocks.iter_mut().zip(checks) {
             block.checks = checks.map(Rc::new);
         }
+    }
+    if passes.has(Pass::LoopPredication) {
+        let planner = Planner { func, function, program, layout, objects, launch, target };
+        let vectors = planner.vectors();
+        predicate::predicate(func, function, vectors);
     }
     if passes.has(Pass::Groups) {
         let planner = Planner { func, function, program, layout, objects, launch, target };

@@ -30,7 +30,9 @@ pub fn after(
         // What they find shows in the graph.
         Pass::Divergence | Pass::IfConvert => Pass::Build,
         Pass::Ranges => Pass::Dce,
-        Pass::Constants | Pass::Accesses | Pass::Checks | Pass::Groups => Pass::Shapes,
+        Pass::Constants | Pass::Accesses | Pass::Checks | Pass::LoopPredication | Pass::Groups => {
+            Pass::Shapes
+        }
         other => other,
     };
     if off == Some(Pass::Build) {
@@ -79,7 +81,7 @@ pub fn on_text(
             shape::classify(&mut func, function, launch, &NativeEffects::default(), ranges);
         }
         Pass::Constants => more = constants(&func, (program, function), launch),
-        Pass::Accesses | Pass::Checks | Pass::Groups => {
+        Pass::Accesses | Pass::Checks | Pass::LoopPredication | Pass::Groups => {
             plan(&mut func, (program, function), launch, Passes::without(None, pass));
         }
         Pass::Divergence | Pass::IfConvert | Pass::Build | Pass::Ssa => {

@@ -172,10 +172,8 @@ impl Codegen<'_> {
             Anchor::Value(name) => Some(name),
             Anchor::Variable(_) | Anchor::Frame => None,
         };
-        let (steady, others): (Vec<Group<'_>>, Vec<Group<'_>>) = groups.into_iter().partition(|group| {
-            let is_steady = |name| self.is_predicated(&turns, name, group.checks.reach, &group.addresses);
-            !group.checks.inside && name(group).is_some_and(is_steady)
-        });
+        let (steady, others): (Vec<Group<'_>>, Vec<Group<'_>>) =
+            groups.into_iter().partition(|group| group.checks.predicated);
         for group in &others {
             self.remarks.site.set(Some(group.checks.reach.site));
             self.missed(

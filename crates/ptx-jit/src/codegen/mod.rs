@@ -187,7 +187,7 @@ struct Codegen<'a> {
 struct PassStates {
     barrier_slots: barrier_slots::BarrierSlots,
     chunk_loops: chunk_loop::ChunkLoops,
-    loop_predication: loop_predication::LoopPredication,
+    in_bounds_until: loop_predication::InBoundsUntil,
     matrices: matrix::Matrices,
     /// Masks that are computed where they are read.
     sunk_masks: sink_masks::SunkMasks,
@@ -225,7 +225,7 @@ pub(crate) fn emit(module: &Module, name: &str, job: Input<'_>, analyses: Analys
         passes: PassStates {
             barrier_slots: barrier_slots::BarrierSlots::default(),
             chunk_loops: chunk_loop::ChunkLoops::new(rooms),
-            loop_predication: loop_predication::LoopPredication::default(),
+            in_bounds_until: loop_predication::InBoundsUntil::default(),
             matrices: matrix::Matrices::default(),
             sunk_masks: sink_masks::SunkMasks::default(),
             warp_strips: warp_strips::WarpStrips::default(),

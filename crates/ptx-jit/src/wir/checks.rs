@@ -9,7 +9,9 @@
 use super::access::Form;
 use super::{Block, OpKind, Site, Value};
 use ptx::isa::Space;
+use std::collections::BTreeMap;
 use std::fmt;
+use std::rc::Rc;
 
 /// What the addresses of a group are relative to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,8 +50,53 @@ pub(crate) struct CheckGroup {
     /// Whether all of it is at constant addresses within the kernel's own shared memory, so that it needs no
     /// check.
     pub(crate) inside: bool,
+    /// Whether it is checked for many iterations of the predicated loop at once.
+    pub(crate) predicated: bool,
     /// The accesses, by their index in the block. The first one names the anchor.
     pub(crate) members: Vec<usize>,
+}
+
+/// The most iterations without a check, and the most bytes of a step. Their products do not overflow.
+pub(crate) const FAR: u64 = 1 << 31;
+
+/// A loop in whose header accesses are checked for many iterations at once.
+#[derive(Clone, Debug)]
+pub(crate) struct PredicatedLoop {
+    /// The fuel at the start of the header.
+    pub(crate) left: Value,
+    /// For each predecessor of the header, whether the edge only ends an iteration of the loop.
+    pub(crate) again: Vec<bool>,
+    /// The least fuel that an iteration uses.
+    pub(crate) price: u64,
+    /// The steps of addresses.
+    pub(crate) steps: BTreeMap<Value, Step>,
+}
+
+/// The constant that each iteration adds to an address.
+#[derive(Clone, Debug)]
+pub(crate) struct Step {
+    pub(crate) by: i64,
+    pub(crate) widened: Vec<Widened>,
+}
+
+/// A uniform 32-bit number that must not wrap around.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Widened {
+    pub(crate) name: Value,
+    pub(crate) by: i64,
+    pub(crate) signed: bool,
+}
+
+/// Whether the checks of a block are made for many iterations of a loop at once.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Predication {
+    /// The block is no header of a loop whose iterations are counted.
+    #[default]
+    None,
+    /// It is, but too few of its addresses step by a constant.
+    TooFewSteps,
+    /// For the groups that are predicated.
+    Loop(Rc<PredicatedLoop>),
 }
 
 /// Where an access is checked.
@@ -115,6 +162,8 @@ pub(crate) struct BlockChecks {
     pub(crate) guards: Vec<usize>,
     /// Where each access that all active lanes make is checked, by index, in program order.
     pub(crate) accesses: Vec<(usize, Check)>,
+    /// Whether groups are checked for many iterations of a loop at once.
+    pub(crate) predication: Predication,
 }
 
 impl BlockChecks {
@@ -147,7 +196,12 @@ impl BlockChecks {
         if !self.hoisted.is_empty() {
             parts.push(format!("after {}", sites(&self.hoisted)));
         }
-        for CheckGroup { anchor, form, reach, inside, members } in &self.groups {
+        for CheckGroup { anchor, form, reach, inside, predicated, members } in &self.groups {
+            let step = match (&self.predication, anchor) {
+                (Predication::Loop(header), Anchor::Value(name)) if *predicated => header.steps.get(name),
+                _ => None,
+            };
+            let step = step.map_or_else(String::new, |step| format!("for iterations of {:+} ", step.by));
             let anchor = match anchor {
                 Anchor::Value(value) => format!("v{}", value.0),
                 Anchor::Variable(number) => format!("variable {number}"),
@@ -157,7 +211,7 @@ impl BlockChecks {
             let Reach { lo, hi, align, .. } = reach;
             let inside = if *inside { "inside " } else { "" };
             parts.push(format!(
-                "{inside}{how} {form} {anchor} {lo} to {hi} align {align} of {}",
+                "{step}{inside}{how} {form} {anchor} {lo} to {hi} align {align} of {}",
                 sites(members)
             ));
         }

@@ -241,7 +241,7 @@ impl<'a> Coalescing<'a> {
             return Ok(Check::Grouped(number));
         }
         let reach = Reach { site, space: access.space, write, sum: false, lo: offset, hi: end, align: bytes };
-        groups.push(CheckGroup { anchor, form, reach, inside: false, members: vec![at] });
+        groups.push(CheckGroup { anchor, form, reach, inside: false, predicated: false, members: vec![at] });
         Ok(Check::Grouped(groups.len() - 1))
     }
 
