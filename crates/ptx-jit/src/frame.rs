@@ -45,8 +45,6 @@ pub(crate) struct Frame {
     pub(crate) user: *mut c_void,
     /// Address and bytes of the CTA's shared memory.
     pub(crate) shared: [u64; 2],
-    /// The distance from memory to its shadow; 0 if it has none.
-    pub(crate) shadow: u64,
     /// Address of the parameters.
     pub(crate) params: u64,
     /// Local memory: the address of lane 0's, the distance between lanes, and the bytes that each lane uses.
@@ -106,6 +104,8 @@ pub(crate) struct Frame {
     pub(crate) nctaid: [u32; 3],
     /// `%total_smem_size`, `%dynamic_smem_size`
     pub(crate) smem: [u32; 2],
+    /// The distance from memory to its shadow; 0 if it has none.
+    pub(crate) shadow: u64,
 }
 
 /// Native code of a function: runs a warp or a CTA, and returns why it stopped ([`Reason`]).
