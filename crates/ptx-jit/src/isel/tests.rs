@@ -3,7 +3,7 @@
 //! of 4, 8 and 16 lanes; with edge values and random values.
 //!
 //! Unless `PTXVM_TESTS` is `full`, all rows are tested on the best level of this machine, and every third row
-//! on each other level.
+//! on each other level; rows with few forms are tested with scalars and with the chunks of the level.
 //!
 //! The interpreter's steps are tested against independent oracles, so they are the expected values here.
 
@@ -583,10 +583,11 @@ fn all_forms(wanted: fn(Op) -> bool) {
                 }));
             }
             for (turn, batch) in all.chunks(64).enumerate() {
-                // A few forms are tested with all widths; many mostly with the chunks of this level, and with
-                // the other widths in turn.
+                // A few forms are tested with scalars and the chunks of this level, and in full with all widths;
+                // many mostly with the chunks of this level, and with the other widths in turn.
                 let widths = match (all.len() <= 128, turn % 3) {
-                    (true, _) => vec![1, 4, 8, 16],
+                    (true, _) if full => vec![1, 4, 8, 16],
+                    (true, _) => vec![1, level.lanes()],
                     (false, 2) => vec![[1, 4, 8, 16][turn / 3 % 4]],
                     (false, _) => vec![level.lanes()],
                 };
