@@ -583,8 +583,8 @@ fn all_forms(wanted: fn(Op) -> bool) {
                 }));
             }
             for (turn, batch) in all.chunks(64).enumerate() {
-                // A few forms are tested with scalars and the chunks of this level, and in full with all widths;
-                // many mostly with the chunks of this level, and with the other widths in turn.
+                // A few forms are tested with scalars and the chunks of this level (in full with all widths).
+                // Many forms are mostly tested with the chunks of this level, with the other widths in turn.
                 let widths = match (all.len() <= 128, turn % 3) {
                     (true, _) if full => vec![1, 4, 8, 16],
                     (true, _) => vec![1, level.lanes()],
