@@ -234,7 +234,9 @@ fn weight(func: &Func, function: &Function, shape: LaunchShape) -> usize {
         _ if !op.defs.is_empty() && op.defs.iter().all(|def| constant[def.0 as usize]) => 0,
         // Loads and stores count by their registers; an operation on masks counts as a few instructions.
         OpKind::Inst(_) => op.uses.iter().chain(&op.defs).map(value).max().unwrap_or(1),
-        OpKind::SelectMask | OpKind::SelectPred { .. } | OpKind::Truths { .. } => 2 * chunks,
+        OpKind::SelectMask | OpKind::SelectPred { .. } | OpKind::Truths { .. } | OpKind::InRange { .. } => {
+            2 * chunks
+        }
         // If the addresses are constant or known to be small, checks need no code.
         OpKind::Ahead(_) | OpKind::Guard(..) | OpKind::Spare(..) if still => 0,
         OpKind::Ahead(exit) | OpKind::Guard(_, exit) => 20 + left(exit),

@@ -265,6 +265,10 @@ impl Search<'_> {
                 let flip = u64::from(*negated);
                 Some(map(&own.known[op.uses[0].0 as usize], |lane| lane ^ flip))
             }
+            OpKind::InRange { first, count } => {
+                let inside = |lane: u64| u64::from((lane as u32).wrapping_sub(*first) < *count);
+                Some(map(&own.known[op.uses[0].0 as usize], inside))
+            }
             OpKind::And => Some(self.masks(own, op, |a, b| a & b, 0)),
             OpKind::AndNot => Some(self.masks(own, op, |a, b| a & (b ^ 1), 2)),
             OpKind::Or => Some(self.masks(own, op, |a, b| a | b, 1)),

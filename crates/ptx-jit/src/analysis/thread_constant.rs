@@ -52,6 +52,7 @@ pub(crate) fn constants(func: &Func, function: &Function) -> Vec<bool> {
                     OpKind::SelectMask
                     | OpKind::SelectPred { .. }
                     | OpKind::Truths { .. }
+                    | OpKind::InRange { .. }
                     | OpKind::And
                     | OpKind::AndNot
                     | OpKind::Or => from(op),

@@ -6,6 +6,7 @@
 
 mod barrier;
 mod if_convert;
+mod switch;
 
 use super::fuel::fuel;
 use super::pending::Parking;
@@ -447,8 +448,7 @@ impl<M: Effects> Builder<'_, M> {
         let stops = crate::wir::stops(&content.term)
             || leaves && matches!(content.term, Terminator::WarpSync { .. })
             || matches!(&content.term, Terminator::WarpSync { inst, .. }
-                if !(self.machine.does_sync(inst) || full && self.machine.is_of_whole_warp(inst)))
-            || matches!(&content.term, Terminator::Switch { .. } if self.facts.divergent[block as usize]);
+                if !(self.machine.does_sync(inst) || full && self.machine.is_of_whole_warp(inst)));
         if stops {
             let live = self.live.before(function, block as usize, content.insts.len());
             if self.shape.is_alone()
@@ -484,6 +484,11 @@ impl<M: Effects> Builder<'_, M> {
                 self.end(node, Term::If { cond, then, els, likely: None });
             }
             Terminator::Switch { targets, inst } => {
+                let mut value = None;
+                inst.srcs.iter().for_each(|src| src.for_each_reg(&mut |reg| value = Some(reg)));
+                if let Some(index) = value.filter(|_| self.facts.divergent[block as usize]) {
+                    return self.divergent_switch(node, (block, full), index, targets, &may);
+                }
                 let live = self.live.before(function, block as usize, content.insts.len());
                 let mut seen: HashMap<u32, BlockId> = HashMap::new();
                 let mut ends = Vec::new();
@@ -497,8 +502,6 @@ impl<M: Effects> Builder<'_, M> {
                 }
                 // Nothing is counted for it: the interpreter executes the terminator again.
                 let beyond = self.exit_node(block, full, ExitReason::Terminator { block }, &live, &may);
-                let mut value = None;
-                inst.srcs.iter().for_each(|src| src.for_each_reg(&mut |reg| value = Some(reg)));
                 match value {
                     Some(reg) if !ends.is_empty() => {
                         let value = self.reg(reg);
@@ -641,8 +644,15 @@ impl<M: Effects> Builder<'_, M> {
         }
     }
 
-    /// The lanes that are pending at a block become the active ones.
+    /// The lanes that are pending at a block become the active ones, and continue there.
     fn resume(&mut self, node: BlockId, block: u32) {
+        self.take_up(node, block);
+        let to = self.body(block, false);
+        self.end(node, Term::Goto(to));
+    }
+
+    /// The lanes that are pending at a block become the active ones.
+    fn take_up(&mut self, node: BlockId, block: u32) {
         for n in self.parking.captured[block as usize].clone().iter() {
             let cap = self.cap(block, n as u32);
             self.copy(node, Value(n as u32), cap);
@@ -650,8 +660,6 @@ impl<M: Effects> Builder<'_, M> {
         let (mask, parked) = (self.var(Var::Mask), self.parked(block));
         self.copy(node, mask, parked);
         self.op(node, OpKind::Mask(0), &[], &[parked]);
-        let to = self.body(block, false);
-        self.end(node, Term::Goto(to));
     }
 
     /// An edge from one block to another, while lanes may be pending at some of `may`.

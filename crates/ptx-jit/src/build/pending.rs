@@ -10,6 +10,7 @@
 use crate::analysis::divergence::Facts;
 use ptx::analysis::bits::BitSet;
 use ptx::analysis::liveness::Liveness;
+use ptx::ir;
 use ptx::ir::{Function, Terminator};
 
 /// Where lanes may be pending in a function.
@@ -31,6 +32,11 @@ impl Parking {
         }
         // For this analysis every block has a full copy that is reached.
         for (block, content) in function.blocks.iter().enumerate() {
+            if let Terminator::Switch { targets, .. } = &content.term
+                && facts.divergent[block]
+            {
+                solver.part(targets, &BitSet::new(count));
+            }
             if let Terminator::Branch { then, els, .. } = &content.term
                 && then != els
                 && facts.divergent[block]
@@ -84,6 +90,19 @@ impl Solver {
         self.reach(to, &rest);
     }
 
+    /// All active lanes become pending at these blocks, while others are pending at `parked`: the lowest
+    /// continue.
+    fn part(&mut self, targets: &[ir::BlockId], parked: &BitSet) {
+        let mut rest = parked.clone();
+        targets.iter().for_each(|to| _ = rest.insert(to.0 as usize));
+        let mut all: Vec<usize> = rest.iter().collect();
+        all.sort_unstable();
+        for p in all {
+            rest.remove(p);
+            self.reach(p, &rest);
+        }
+    }
+
     fn block(&mut self, block: usize, function: &Function, facts: &Facts) {
         let Some(may) = self.may[block].clone() else { return };
         match &function.blocks[block].term {
@@ -103,17 +122,12 @@ impl Solver {
                 for to in targets {
                     self.park(to.0 as usize, &may);
                 }
-            }
-            Terminator::WarpSync { next, .. } => self.park(next.0 as usize, &may),
-            Terminator::Ret(_) | Terminator::Exit(_) => {
-                let mut rest = may.clone();
-                let mut all: Vec<usize> = may.iter().collect();
-                all.sort_unstable();
-                for p in all {
-                    rest.remove(p);
-                    self.reach(p, &rest);
+                if facts.divergent[block] {
+                    self.part(targets, &may);
                 }
             }
+            Terminator::WarpSync { next, .. } => self.park(next.0 as usize, &may),
+            Terminator::Ret(_) | Terminator::Exit(_) => self.part(&[], &may),
             Terminator::Call(_) | Terminator::Barrier { .. } => {}
         }
     }

@@ -519,6 +519,7 @@ impl Codegen<'_> {
             OpKind::EntryTurns => self.load64(offset_of!(Frame, turns)),
             OpKind::Count(number) => self.c64(*number),
             OpKind::Truths { negated } => self.truths(op.uses[0], *negated),
+            OpKind::InRange { first, count } => self.in_range(op.uses[0], *first, *count),
             OpKind::And | OpKind::AndNot | OpKind::Or if self.facts.rare[op.defs[0].0 as usize] => {
                 self.values.later.insert(op.defs[0], op.clone());
                 return;

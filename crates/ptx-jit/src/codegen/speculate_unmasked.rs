@@ -84,6 +84,7 @@ impl Codegen<'_> {
                 | OpKind::SelectMask
                 | OpKind::SelectPred { .. }
                 | OpKind::Truths { .. }
+                | OpKind::InRange { .. }
                 | OpKind::Count(_)
                 | OpKind::Add(_)
                 | OpKind::AddLanes(_)

@@ -417,6 +417,29 @@ impl Codegen<'_> {
         if negated { self.mask_not(mask) } else { mask }
     }
 
+    /// The lanes whose number is one of `count` numbers from `first` on.
+    pub(super) fn in_range(&mut self, name: wir::Value, first: u32, count: u32) -> Value {
+        let inside = |emit: &Self, value: Value| {
+            let number = |bits: u32| emit.b.splat(emit.c32(bits), value.ty().lanes());
+            if count == 1 {
+                return emit.b.icmp(IntPred::Eq, value, number(first));
+            }
+            let above = if first == 0 { value } else { emit.b.sub(value, number(first)) };
+            emit.b.icmp(IntPred::Ult, above, number(count))
+        };
+        if self.is_scalar(name) {
+            let value = self.scalar(name);
+            return self.b.sext(inside(self, value), self.mask_type());
+        }
+        let mut chunks = Vec::new();
+        for c in 0..self.chunks() {
+            self.at_chunk(c);
+            let value = self.chunk(name, c);
+            chunks.push(inside(self, value));
+        }
+        self.mask_of(&chunks)
+    }
+
     /// A value in the representation that the shape of `like` demands. Its NaNs are canonical unless those of
     /// `like` need not be.
     pub(super) fn coerce(&mut self, name: wir::Value, like: wir::Value) -> Repr {

@@ -103,7 +103,7 @@ impl Codegen<'_> {
                 }
                 OpKind::SelectPred { .. } => self.is_varying(op.defs[0]),
                 OpKind::Guard(..) | OpKind::SelectMask => return None,
-                OpKind::Truths { .. } if self.is_varying(op.uses[0]) => return None,
+                OpKind::Truths { .. } | OpKind::InRange { .. } if self.is_varying(op.uses[0]) => return None,
                 _ => false,
             };
             if own {

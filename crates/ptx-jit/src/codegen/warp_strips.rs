@@ -239,7 +239,8 @@ impl Codegen<'_> {
             | OpKind::Add(_)
             | OpKind::AddLanes(_)
             | OpKind::AddWarps(_)
-            | OpKind::Truths { .. } => true,
+            | OpKind::Truths { .. }
+            | OpKind::InRange { .. } => true,
             OpKind::SelectMask | OpKind::SelectPred { .. } => {
                 *self.shape(op.defs[0]) == Shape::Varying && self.kind(op.defs[0]) != Kind::Mask
             }

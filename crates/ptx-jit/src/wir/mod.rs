@@ -113,6 +113,14 @@ pub enum OpKind {
         /// `@!p`
         negated: bool,
     },
+    /// The mask of lanes whose 32-bit number is one of `count` numbers from `first` on; bits of inactive lanes
+    /// are arbitrary. Uses: the register.
+    InRange {
+        /// The first of the numbers.
+        first: u32,
+        /// How many there are.
+        count: u32,
+    },
     /// Uses: two masks.
     And,
     /// Lanes of the first that are not in the second.
@@ -205,7 +213,7 @@ pub enum Term {
         /// Whether the condition nearly always holds, or nearly never does.
         likely: Option<bool>,
     },
-    /// `brx.idx` with a uniform index.
+    /// `brx.idx` with a uniform index. One whose lanes may differ becomes masks ([`OpKind::InRange`]).
     Switch {
         /// The index.
         value: Value,

@@ -524,6 +524,7 @@ fn op_kind(word: &str, words: &mut Words<'_>) -> Parsed<(OpKind, Vec<Value>)> {
         "count" => OpKind::Count(words.number()?),
         "truths" => OpKind::Truths { negated: false },
         "truths-not" => OpKind::Truths { negated: true },
+        "in-range" => OpKind::InRange { first: words.number()?, count: words.number()? },
         "and" => OpKind::And,
         "and-not" => OpKind::AndNot,
         "or" => OpKind::Or,

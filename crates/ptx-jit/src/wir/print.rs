@@ -115,6 +115,7 @@ impl Printer<'_> {
             OpKind::EntryTurns => write!(self.out, "entry-fuel")?,
             OpKind::Count(number) => write!(self.out, "count {number}")?,
             OpKind::Truths { negated } => write!(self.out, "truths{}", not(*negated))?,
+            OpKind::InRange { first, count } => write!(self.out, "in-range {first} {count}")?,
             OpKind::And => write!(self.out, "and")?,
             OpKind::AndNot => write!(self.out, "and-not")?,
             OpKind::Or => write!(self.out, "or")?,

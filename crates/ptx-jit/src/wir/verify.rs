@@ -236,6 +236,7 @@ impl<E: Effects> Verifier<'_, E> {
             }
             OpKind::EntryTurns | OpKind::Count(_) => (vec![], vec![Count]),
             OpKind::Truths { .. } => (vec![PRED], vec![Mask]),
+            OpKind::InRange { .. } => (vec![Kind::Reg(RegClass::R32)], vec![Mask]),
             OpKind::And | OpKind::AndNot | OpKind::Or => (vec![Mask, Mask], vec![Mask]),
             OpKind::Add(_) => (vec![Count], vec![Count]),
             OpKind::AddLanes(_) | OpKind::AddWarps(_) => (vec![Count, Mask], vec![Count]),
@@ -433,6 +434,7 @@ fn name(op: &Op) -> &'static str {
         OpKind::EntryTurns => "entry-fuel",
         OpKind::Count(_) => "count",
         OpKind::Truths { .. } => "truths",
+        OpKind::InRange { .. } => "in-range",
         OpKind::And => "and",
         OpKind::AndNot => "and-not",
         OpKind::Or => "or",

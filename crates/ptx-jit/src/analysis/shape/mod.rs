@@ -258,6 +258,7 @@ impl<M: Effects> Classifier<'_, M> {
             | OpKind::EntryTurns
             | OpKind::Count(_)
             | OpKind::Truths { .. }
+            | OpKind::InRange { .. }
             | OpKind::And
             | OpKind::AndNot
             | OpKind::Or
