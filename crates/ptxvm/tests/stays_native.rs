@@ -133,3 +133,24 @@ fn an_index_beyond_the_list_is_a_trap_in_its_lane() {
     );
     everywhere(&body, 0, false);
 }
+
+#[test]
+fn warps_wait_at_a_barrier_where_some_of_their_threads_have_returned() {
+    let exchange = "mov.u32 %r20, shared; mad.lo.u32 %r21, %r5, 4, %r20; st.shared.u32 [%r21], %r8;\n\
+         bar.sync 0; ld.shared.u32 %r22, [shared]; add.u32 %r9, %r22, %r8;\n";
+    let store = "cvt.u64.u32 %rd8, %r9; st.global.u64 [%rd7], %rd8; ret;";
+    // Threads return before the barrier, one by one between barriers of a loop, and by two ways.
+    let before = format!("setp.ge.u32 %p1, %r5, %r1; @%p1 bra END; {exchange} {store} END: ret;");
+    let in_loop = format!(
+        "mov.u32 %r11, 0; mov.u32 %r9, 0;\n\
+         L: setp.lt.u32 %p1, %r5, %r11; @%p1 bra END; add.u32 %r9, %r9, %r11; bar.sync 0;\n\
+         add.u32 %r11, %r11, 1; setp.lt.u32 %p2, %r11, %r1; @%p2 bra L;\n {store} END: ret;"
+    );
+    let two_ways = format!(
+        "setp.ge.u32 %p1, %r5, %r1; @%p1 bra END; and.b32 %r10, %r5, 7; setp.eq.u32 %p2, %r10, 3; @%p2 bra OUT;\n\
+         {exchange} {store} END: ret; OUT: exit;"
+    );
+    for body in [before, in_loop, two_ways] {
+        everywhere(&body, 20, true);
+    }
+}

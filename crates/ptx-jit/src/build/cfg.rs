@@ -451,16 +451,17 @@ impl<M: Effects> Builder<'_, M> {
                 if !(self.machine.does_sync(inst) || full && self.machine.is_of_whole_warp(inst)));
         if stops {
             let live = self.live.before(function, block as usize, content.insts.len());
-            if self.shape.is_alone()
-                && !leaves
-                && let Some(barrier) = self.barrier(block)
-            {
-                return self.pass(node, full, barrier, &live, &may);
+            let returning = if full || leaves { Vec::new() } else { self.returning(block, &may) };
+            if !returning.is_empty() {
+                let exit = self.exit(ExitReason::Terminator { block }, &live, &may);
+                let all_here = self.retire(node, block, &returning, exit, &may);
+                return self.arrive(all_here, (block, full), &live, &self.no_blocks());
             }
-            let mut exit = self.exit(ExitReason::Terminator { block }, &live, &may);
-            exit.resume = if leaves { None } else { self.behind(block, full) };
-            self.end(node, Term::Exit(Box::new(exit)));
-            return;
+            if leaves {
+                let exit = self.exit(ExitReason::Terminator { block }, &live, &may);
+                return self.end(node, Term::Exit(Box::new(exit)));
+            }
+            return self.arrive(node, (block, full), &live, &may);
         }
         match &content.term {
             Terminator::Goto(to, _) => {

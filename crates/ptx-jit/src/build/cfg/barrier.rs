@@ -5,7 +5,9 @@
 //! scheduler's.
 
 use super::{Builder, Var};
-use crate::wir::{BlockId, Cond, Effects, ExitReason, OpKind, Resume, Site, Term, Value, reduced};
+use crate::wir::{
+    BlockId, Cond, Effects, Exit, ExitReason, Kind, OpKind, Resume, Site, Term, Value, reduced,
+};
 use ptx::analysis::bits::BitSet;
 use ptx::check::module::FunctionKind;
 use ptx::ir::{Reg, Src, Terminator};
@@ -62,6 +64,73 @@ impl<M: Effects> Builder<'_, M> {
         }
         self.resumes.push(Resume { block, id: Some(id), counted, node, kept });
         Some(index)
+    }
+
+    /// Ends a block whose terminator native code does not execute: a barrier of a CTA that is one coarse warp
+    /// passes, and elsewhere the code stops.
+    pub(super) fn arrive(&mut self, node: BlockId, (block, full): (u32, bool), live: &BitSet, may: &BitSet) {
+        if self.shape.is_alone()
+            && let Some(barrier) = self.barrier(block)
+        {
+            return self.pass(node, full, barrier, live, may);
+        }
+        let mut exit = self.exit(ExitReason::Terminator { block }, live, may);
+        exit.resume = self.behind(block, full);
+        self.end(node, Term::Exit(Box::new(exit)));
+    }
+
+    /// Of the blocks where lanes may be pending when the masked copy of a block waits at its barrier: those
+    /// that do nothing but return. Such lanes keep the others from passing the barrier until they have
+    /// returned.
+    pub(super) fn returning(&self, block: u32, may: &BitSet) -> Vec<u32> {
+        if self.barrier(block).is_none() {
+            return Vec::new();
+        }
+        let returns = |block: &usize| {
+            let content = &self.function.blocks[*block];
+            content.insts.is_empty() && matches!(content.term, Terminator::Ret(_) | Terminator::Exit(_))
+        };
+        let mut all: Vec<u32> = may.iter().filter(returns).map(|block| block as u32).collect();
+        all.sort_unstable();
+        all
+    }
+
+    /// Lets the lanes that are pending at `returning` return before a barrier, if all other live lanes have
+    /// arrived: the scheduler would execute them next. Returns the block where all live lanes are at the
+    /// barrier and none is pending. If lanes are pending elsewhere too, native code stops as `exit` says.
+    pub(super) fn retire(
+        &mut self,
+        node: BlockId,
+        block: u32,
+        returning: &[u32],
+        exit: Exit,
+        may: &BitSet,
+    ) -> BlockId {
+        let (mask, live) = (self.var(Var::Mask), self.var(Var::Live));
+        let mut all = mask;
+        for at in returning {
+            let (parked, both) = (self.parked(*at), self.temp(Kind::Mask));
+            self.op(node, OpKind::Or, &[all, parked], &[both]);
+            all = both;
+        }
+        let apart = self.node(block, false, may.clone());
+        self.end(apart, Term::Exit(Box::new(exit)));
+        let mut rest = self.no_blocks();
+        returning.iter().for_each(|at| _ = rest.insert(*at as usize));
+        let mut from = self.node(block, false, rest.clone());
+        self.end(node, Term::If { cond: Cond::Equal(all, live), then: from, els: apart, likely: Some(true) });
+        for at in returning {
+            let parked = self.parked(*at);
+            let gone = self.node(block, false, rest.clone());
+            rest.remove(*at as usize);
+            let next = self.node(block, false, rest.clone());
+            self.end(from, Term::If { cond: Cond::Empty(parked), then: next, els: gone, likely: None });
+            self.op(gone, OpKind::AndNot, &[live, parked], &[live]);
+            self.count_masked(gone, 1, parked);
+            self.end(gone, Term::Goto(next));
+            from = next;
+        }
+        from
     }
 
     /// A block that restores everything that is live where the PTX block `to` starts, behind that barrier if

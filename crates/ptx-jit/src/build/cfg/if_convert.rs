@@ -253,18 +253,22 @@ impl<M: Effects> Builder<'_, M> {
             }
         }
         let steps = content.insts.len() as u64 + 1;
-        let (full_steps, masked, lanes) =
-            (self.var(Var::FullSteps), self.var(Var::MaskedSteps), self.var(Var::LaneSteps));
         if full {
-            let steps = steps * u64::from(team);
+            let (steps, full_steps) = (steps * u64::from(team), self.var(Var::FullSteps));
             self.op(node, OpKind::Add(steps as i64), &[full_steps], &[full_steps]);
         } else {
-            match team {
-                1 => self.op(node, OpKind::Add(steps as i64), &[masked], &[masked]),
-                _ => self.op(node, OpKind::AddWarps(steps), &[masked, mask], &[masked]),
-            }
-            self.op(node, OpKind::AddLanes(steps), &[lanes, mask], &[lanes]);
+            self.count_masked(node, steps, mask);
         }
+    }
+
+    /// Counts instructions that the lanes of a mask execute.
+    pub(super) fn count_masked(&mut self, node: BlockId, steps: u64, mask: Value) {
+        let (masked, lanes) = (self.var(Var::MaskedSteps), self.var(Var::LaneSteps));
+        match self.shape.team {
+            1 => self.op(node, OpKind::Add(steps as i64), &[masked], &[masked]),
+            _ => self.op(node, OpKind::AddWarps(steps), &[masked, mask], &[masked]),
+        }
+        self.op(node, OpKind::AddLanes(steps), &[lanes, mask], &[lanes]);
     }
 
     /// An instruction after which inactive lanes have the same values in those registers as before it.
