@@ -6,6 +6,7 @@
 //! build with debug assertions verifies the function after each pass.
 
 use crate::analysis::{Analyses, divergence, range, shape};
+use crate::build::cfg::Copies;
 use crate::build::{cfg, ssa};
 use crate::mem::group::Grouping;
 use crate::mem::plan::Planner;
@@ -13,12 +14,13 @@ use crate::opt::checks::coalesce::Coalescing;
 use crate::opt::checks::predicate;
 use crate::opt::{dce, gvn, phi_elim};
 use crate::target::Target;
-use crate::tuning::DIVERGENCE_MAX_ROUNDS;
+use crate::tuning::{DIVERGENCE_MAX_ROUNDS, LARGE_FUNCTION_MIN_INSTRUCTIONS};
 use crate::wir::verify::{Form, verify};
 use crate::wir::{Effects, Func, LaunchShape};
 use ptx::ir::{Function, Program};
 use ptx_exec::layout::Layout;
 use ptx_exec::watch::AccessObjects;
+use std::collections::HashSet;
 use std::rc::Rc;
 
 /// A pass on WIR, in the order of execution.
@@ -135,7 +137,8 @@ pub(crate) fn wir(function: &Function, launch: LaunchShape, effects: &impl Effec
 ///
 /// Which branches are divergent follows from the shapes of values, and the control flow follows from that. So
 /// the analysis starts without any divergent branch, and everything is built again until no branch is found
-/// divergent that was not; after [`DIVERGENCE_MAX_ROUNDS`] all are.
+/// divergent that was not; after [`DIVERGENCE_MAX_ROUNDS`] all are. A function that is large then is built once
+/// more, of masked copies alone.
 pub(crate) fn run(
     function: &Function,
     launch: LaunchShape,
@@ -145,6 +148,7 @@ pub(crate) fn run(
     // What a test leaves out at the end is still needed to find which branches are divergent.
     let whole = Passes { last: Pass::Shapes, ..passes };
     let mut divergence = divergence::Facts::new(function);
+    let mut copies = Copies::FullAndMasked;
     let known = whole.has(Pass::Divergence) && whole.has(Pass::Ssa) && whole.has(Pass::Shapes);
     if !known {
         divergence.give_up();
@@ -153,15 +157,34 @@ pub(crate) fn run(
         if round == DIVERGENCE_MAX_ROUNDS {
             divergence.give_up();
         }
-        let func = once(function, launch, effects, &divergence, whole)?;
-        if !known || !divergence.refine(&func, function) {
-            return match whole == passes {
-                true => Some(func),
-                false => once(function, launch, effects, &divergence, passes),
-            };
+        let Some(func) = once(function, launch, effects, (&divergence, copies), whole) else {
+            if copies == Copies::Masked || launch.team > 1 {
+                return None;
+            }
+            copies = Copies::Masked;
+            continue;
+        };
+        if known && divergence.refine(&func, function) {
+            continue;
         }
+        if copies == Copies::FullAndMasked && launch.team == 1 && is_too_much(&func) {
+            copies = Copies::Masked;
+            continue;
+        }
+        return match whole == passes {
+            true => Some(func),
+            false => once(function, launch, effects, (&divergence, copies), passes),
+        };
     }
     None
+}
+
+/// Whether a function has so many instructions that one copy of each PTX block must be enough, and many of
+/// them are copies.
+fn is_too_much(func: &Func) -> bool {
+    let count = func.instructions().count();
+    let distinct = func.instructions().collect::<HashSet<_>>().len();
+    count > LARGE_FUNCTION_MIN_INSTRUCTIONS && count > distinct + distinct / 4
 }
 
 /// Plans how a function accesses memory, after which it is complete: the strategy of each access, and the
@@ -211,13 +234,13 @@ fn once(
     function: &Function,
     launch: LaunchShape,
     effects: &impl Effects,
-    divergence: &divergence::Facts,
+    (divergence, copies): (&divergence::Facts, Copies),
     passes: Passes,
 ) -> Option<Func> {
     let check = |func: &Func, form: Form| {
         debug_assert_eq!(verify(func, function, effects, form), [], "of `{}`", function.name);
     };
-    let graph = cfg::build(function, launch, effects, divergence, passes.has(Pass::IfConvert))?;
+    let graph = cfg::build(function, launch, effects, divergence, copies, passes.has(Pass::IfConvert))?;
     check(&graph.func, Form::Variables);
     if !passes.has(Pass::Ssa) {
         return Some(graph.func);

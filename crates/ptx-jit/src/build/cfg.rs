@@ -24,6 +24,16 @@ use ptx::check::module::FunctionKind;
 use ptx::ir::{Function, Guard, Inst, Reg, RegClass, Src, Terminator};
 use std::collections::{BTreeSet, HashMap};
 
+/// Which copies of PTX blocks a function has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Copies {
+    /// A full copy where all lanes may be active, and a masked one where lanes may be missing.
+    FullAndMasked,
+    /// A masked copy of each block. For large functions: code for all lanes would be faster, but the time to
+    /// compile it is more than it saves.
+    Masked,
+}
+
 /// Variables other than registers; their numbers follow those of the registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Var {
@@ -61,6 +71,7 @@ struct Builder<'a, M: Effects> {
     headers: BTreeSet<u32>,
     resumes: Vec<Resume>,
     shape: LaunchShape,
+    copies: Copies,
     /// The number of operations so far.
     ops: usize,
     /// For each block, where lanes may be pending when it starts.
@@ -81,12 +92,13 @@ pub(crate) struct Graph {
 }
 
 /// `None` if the function would be too large. `if_convert`: whether small divergent regions execute under
-/// masks.
+/// masks; only full copies have such regions.
 pub(crate) fn build(
     function: &Function,
     shape: LaunchShape,
     machine: &impl Effects,
     facts: &Facts,
+    copies: Copies,
     if_convert: bool,
 ) -> Option<Graph> {
     // The analysis of pending lanes takes time quadratic in the number of blocks, which must stay a small
@@ -124,6 +136,10 @@ pub(crate) fn build(
             _ => None,
         });
         starts = barriers.collect();
+        // A full copy is entered where a warp starts.
+        if copies == Copies::Masked {
+            starts.push(0);
+        }
     }
     let parking = Parking::new(function, facts, &live, &starts);
     let registers = live.registers;
@@ -153,11 +169,12 @@ pub(crate) fn build(
         headers,
         resumes: Vec::new(),
         shape,
+        copies,
         ops: 0,
         may: Vec::new(),
         regions: HashMap::new(),
     };
-    if if_convert {
+    if if_convert && copies == Copies::FullAndMasked {
         builder.find_regions();
     }
     let mut found = Vec::new();
@@ -255,7 +272,10 @@ impl<M: Effects> Builder<'_, M> {
         self.blocks[node.0 as usize].term = term;
     }
 
+    /// The block that begins a copy of a PTX block: the full copy, if that is wanted and the function has full
+    /// copies.
     fn body(&mut self, block: u32, full: bool) -> BlockId {
+        let full = full && self.copies == Copies::FullAndMasked;
         if let Some(node) = self.bodies.get(&(block, full)) {
             return *node;
         }
@@ -305,7 +325,7 @@ impl<M: Effects> Builder<'_, M> {
         };
         if shape.threads() >= 32 {
             let full = self.body(block, true);
-            self.end(node, Term::If { cond: Cond::Full(mask), then: full, els: masked, likely: Some(true) });
+            self.if_full(node, mask, full, masked);
         } else {
             self.end(node, Term::Goto(masked));
         }
@@ -352,9 +372,17 @@ impl<M: Effects> Builder<'_, M> {
             self.end(node, Term::Goto(full));
         } else {
             let (full, masked) = (self.body(block, true), self.body(block, false));
-            let cond = Cond::Full(self.var(Var::Mask));
-            self.end(node, Term::If { cond, then: full, els: masked, likely: Some(true) });
+            self.if_full(node, self.var(Var::Mask), full, masked);
         }
+    }
+
+    /// Ends a block by the choice between the copies of a PTX block, which may be the same.
+    fn if_full(&mut self, node: BlockId, mask: Value, full: BlockId, masked: BlockId) {
+        let term = match full == masked {
+            true => Term::Goto(full),
+            false => Term::If { cond: Cond::Full(mask), then: full, els: masked, likely: Some(true) },
+        };
+        self.end(node, term);
     }
 
     fn find_regions(&mut self) {
@@ -704,7 +732,11 @@ impl<M: Effects> Builder<'_, M> {
         self.op(at, OpKind::Or, &[mask, parked], &[mask]);
         self.op(at, OpKind::Mask(0), &[], &[parked]);
         let (all, some) = (self.body(to, true), self.body(to, false));
-        self.end(at, Term::If { cond: Cond::Full(mask), then: all, els: some, likely: None });
+        let term = match all == some {
+            true => Term::Goto(some),
+            false => Term::If { cond: Cond::Full(mask), then: all, els: some, likely: None },
+        };
+        self.end(at, term);
         first
     }
 

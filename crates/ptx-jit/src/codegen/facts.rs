@@ -9,6 +9,7 @@ use super::{Input, endpoint_test};
 use crate::analysis::Analyses;
 use crate::isel::Lowering;
 use crate::reduction_buffer::{Kind, kind};
+use crate::tuning::LARGE_FUNCTION_MIN_INSTRUCTIONS;
 use crate::wir::Site;
 use crate::wir::dom::Dominators;
 use crate::wir::uses::{DefUse, Readers};
@@ -38,6 +39,8 @@ pub(super) struct Facts {
     pub(super) loose: Vec<bool>,
     /// For each value, whether it is a mask that at most side exits read.
     pub(super) rare: Vec<bool>,
+    /// Whether it has so many instructions that no block has further versions.
+    pub(super) large: bool,
     /// How instructions are lowered, as far as that was asked.
     pub(super) lowerings: HashMap<Site, Option<Rc<Lowering>>>,
 }
@@ -59,6 +62,7 @@ impl Facts {
             reductions: kind(job.function),
             loose: Vec::new(),
             rare: Vec::new(),
+            large: job.func.instructions().count() > LARGE_FUNCTION_MIN_INSTRUCTIONS,
             lowerings: HashMap::new(),
         }
     }

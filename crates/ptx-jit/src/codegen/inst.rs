@@ -6,7 +6,7 @@ use super::nan_canonical::bit;
 use super::{Codegen, LANES, Repr};
 use crate::frame::Frame;
 use crate::isel::{Lower, Lowering, Operand};
-use crate::llvm::{FloatPred, IntPred, Likely, Value};
+use crate::llvm::{FloatPred, Function, IntPred, Likely, Type, Value};
 use crate::tuning::NAN_TEST_CHUNKS;
 use crate::wir;
 use crate::wir::{Kind, Op, Shape, Site};
@@ -201,8 +201,9 @@ impl Codegen<'_> {
             Some(Repr::Scalar(mask)) if self.lanes == self.job.shape.lanes() && !self.whole(op) => Some(mask),
             _ => None,
         };
-        for some in again.chunks(NAN_TEST_CHUNKS) {
-            self.exact_nan(&lowering, mask, &mut results[0], some);
+        let together = if self.facts.large { again.len().max(1) } else { NAN_TEST_CHUNKS };
+        for some in again.chunks(together) {
+            self.exact_nan((&lowering, inst), mask, &mut results[0], some);
         }
         if let Some(def) = carry_out {
             let mask = self.mask_of(&carries);
@@ -227,11 +228,12 @@ impl Codegen<'_> {
     }
 
     /// Gives the NaNs among some chunks of a result the bits that the PTX semantics defines. A NaN is rare,
-    /// so one branch tests all chunks, and the complete instruction is emitted only behind it. `mask`: the
-    /// active lanes, if not all; `some`: the chunks, with their operands.
+    /// so one branch tests all chunks, and the complete instruction is emitted only behind it; in a large
+    /// function it is a function of its own. `mask`: the active lanes, if not all; `some`: the chunks, with
+    /// their operands.
     fn exact_nan(
         &self,
-        lowering: &Lowering,
+        (lowering, inst): (&Lowering, &Inst),
         mask: Option<Value>,
         results: &mut [Value],
         some: &[(usize, Vec<Operand>)],
@@ -262,9 +264,16 @@ impl Codegen<'_> {
         self.b.position_at_end(exact);
         let mut values = Vec::new();
         for (_, operands) in some {
-            let (b, env, lanes) = (&self.b, self.env, self.width);
-            let mut cx = Lower { b, env, lanes, carry_in: None, carry_out: None, any_nan: false };
-            values.extend(lowering.emit(&mut cx, operands));
+            if self.facts.large
+                && let Some(operands) = self.as_vectors(operands)
+            {
+                let ty = results[some[0].0].ty();
+                values.push(
+                    self.b.call_function(self.exact_function(lowering, inst, &operands, ty), &operands),
+                );
+                continue;
+            }
+            values.extend(self.exact_chunk(lowering, operands));
         }
         let end = self.b.current_block();
         self.b.br(on);
@@ -275,6 +284,41 @@ impl Codegen<'_> {
             self.b.add_incoming(phi, value, end);
             results[*at] = phi;
         }
+    }
+
+    /// The complete instruction for one chunk.
+    fn exact_chunk(&self, lowering: &Lowering, operands: &[Operand]) -> Vec<Value> {
+        let (b, env, lanes) = (&self.b, self.env, self.width);
+        let mut cx = Lower { b, env, lanes, carry_in: None, carry_out: None, any_nan: false };
+        lowering.emit(&mut cx, operands)
+    }
+
+    /// The operands of an instruction of double precision as vectors of bits; `None` if they are not that.
+    fn as_vectors(&self, operands: &[Operand]) -> Option<Vec<Value>> {
+        let vector = |operand: &Operand| match operand {
+            Operand::Value(value) => Some(*value),
+            Operand::Imm(bits) => Some(self.b.splat(self.c64(*bits), self.width)),
+            Operand::Absent => None,
+        };
+        operands.iter().map(vector).collect()
+    }
+
+    /// The function of the module that executes an instruction of double precision for one chunk.
+    fn exact_function(&self, lowering: &Lowering, inst: &Inst, operands: &[Value], ty: Type) -> Function {
+        let name = format!("{}{}", inst.row.form().mnemonic, inst.mods);
+        let types: Vec<Type> = operands.iter().map(|operand| operand.ty()).collect();
+        let (function, new) =
+            self.b.module().internal_function(&name, self.b.fn_type(Some(ty), &types), self.env.flush);
+        if new {
+            let here = self.b.current_block();
+            self.b.position_at_end(self.b.append_block(function, ""));
+            let params: Vec<Operand> =
+                (0..types.len() as u32).map(|at| Operand::Value(self.b.param(function, at))).collect();
+            let result = self.exact_chunk(lowering, &params);
+            self.b.ret(Some(result[0]));
+            self.b.position_at_end(here);
+        }
+        function
     }
 
     /// The operands of an instruction for the given lanes.

@@ -37,6 +37,10 @@ impl Codegen<'_> {
         if !free || self.position.versioned_block == Some(id) || self.in_section() {
             return;
         }
+        if self.facts.large {
+            self.remark_block(id, false);
+            return self.missed("version-unmasked", "the function is large");
+        }
         if self.position.versions == UNMASKED_VERSIONS_MAX {
             self.remark_block(id, false);
             return self.missed("version-unmasked", "the function has the most versions that it may have");

@@ -381,6 +381,16 @@ pub struct Func {
     pub needed: Vec<bool>,
 }
 
+impl Func {
+    /// The instructions, those of copies included.
+    pub(crate) fn instructions(&self) -> impl Iterator<Item = Site> + '_ {
+        self.blocks.iter().flat_map(|block| &block.ops).filter_map(|op| match op.kind {
+            OpKind::Inst(site) => Some(site),
+            _ => None,
+        })
+    }
+}
+
 /// The launch that a function is compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LaunchShape {

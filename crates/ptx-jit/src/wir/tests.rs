@@ -48,6 +48,37 @@ fn a_branch_on_the_thread_number_parts_the_lanes_and_one_on_a_parameter_does_not
 }
 
 #[test]
+fn a_large_function_has_one_masked_copy_of_each_block() {
+    // Conditions of one lane each, behind which more lanes follow than a short region has.
+    let conditions = |count: usize| -> String {
+        let one = |at: usize| {
+            let work = format!("mul.lo.u32 %r1, %r1, %r2; add.u32 %r1, %r1, {at}; ").repeat(10);
+            format!("setp.lt.u32 %p1, %r1, {at}; @%p1 bra L{at}; {work} L{at}: xor.b32 %r1, %r1, {at}; ")
+        };
+        let all: String = (0..count).map(one).collect();
+        format!("mov.u32 %r1, %tid.x; ld.param.u32 %r2, [n]; {all} st.global.u32 [%rd1], %r1; ret;")
+    };
+    let copies = |func: &Func| {
+        let mut copies: Vec<u32> = func
+            .blocks
+            .iter()
+            .filter(|node| node.ops.iter().any(|op| matches!(op.kind, OpKind::Inst(_))))
+            .map(|node| node.block)
+            .collect();
+        copies.sort_unstable();
+        let all = copies.len();
+        copies.dedup();
+        (all, copies.len())
+    };
+    let (small, large) = (func(&conditions(9), [50, 1, 1]), func(&conditions(300), [50, 1, 1]));
+    let (all, distinct) = copies(&small);
+    assert!(all > distinct + distinct / 2, "{all} copies of {distinct} blocks");
+    let (all, distinct) = copies(&large);
+    assert_eq!(all, distinct);
+    assert!(large.instructions().count() > crate::tuning::LARGE_FUNCTION_MIN_INSTRUCTIONS);
+}
+
+#[test]
 fn behind_a_short_condition_all_lanes_run_again() {
     let nested = "mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 5; @%p1 bra L; \
                   ld.shared.u32 %r2, [%rd1]; setp.lt.u32 %p2, %r2, %r1; @%p2 bra L; st.shared.u32 [%rd1], %r1; \
