@@ -154,16 +154,18 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ("spin_token", "race", "as above"),
 ];
 
-/// Whether a case runs on this without `PTXVM_TESTS`: every case for the best processor, every other for a
-/// lesser one, whose code takes the longest to compile, and a quarter in native code that is watched.
+/// Whether a case runs on this without `PTXVM_TESTS`: every case in the interpreter and for the best processor,
+/// half of the cases in the watched interpreter, and a quarter for a lesser processor, whose code takes the
+/// longest to compile, and a quarter in watched native code.
 fn is_chosen(on: On, name: &str) -> bool {
     let hash = levels::hash(name);
     match on {
-        On::Interp | On::Watched => true,
+        On::Interp => true,
+        On::Watched => (hash / 8).is_multiple_of(2),
         #[cfg(feature = "jit")]
         On::Jit | On::JitTeam(_) => true,
         #[cfg(feature = "jit")]
-        On::JitFor(_) => hash.is_multiple_of(2),
+        On::JitFor(_) => hash.is_multiple_of(4),
         #[cfg(feature = "jit")]
         On::JitWatched => hash % 8 == 1,
         #[cfg(feature = "jit")]
