@@ -200,9 +200,20 @@ impl Compiled {
         self.made.partial
     }
 
+    /// The number of LLVM instructions that were compiled without optimisation, because there are many;
+    /// [`Compiler::compile_again`](crate::Compiler) makes faster code of them.
+    pub fn unoptimised(&self) -> u32 {
+        self.made.unoptimised
+    }
+
     /// The number of cached bounds that it uses.
     pub(crate) fn windows(&self) -> u32 {
         self.made.windows
+    }
+
+    /// The code that was made first, if this is the rest of it.
+    pub(crate) fn first(&self) -> Option<&Arc<Compiled>> {
+        self.first.as_ref()
     }
 
     /// Whether it is the rest of that code.

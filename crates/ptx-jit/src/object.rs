@@ -38,6 +38,8 @@ pub(crate) struct Made {
     pub(crate) partial: bool,
     /// Whether it checks the objects of accesses, for watched launches.
     pub(crate) is_checked: bool,
+    /// The number of LLVM instructions, if LLVM compiled them without optimisation; otherwise 0.
+    pub(crate) unoptimised: u32,
 }
 
 impl Made {
@@ -58,7 +60,7 @@ impl Made {
         let bytes = Vec::with_capacity(self.object.len() + 1024);
         let mut to = Writer { bytes, patterns: HashMap::new() };
         let Made { object, stack, externals, windows, fallbacks, cta, handed, team, .. } = self;
-        let Made { postpones, partial, is_checked, .. } = self;
+        let Made { postpones, partial, is_checked, unoptimised, .. } = self;
         to.bytes(object);
         to.number(*stack);
         to.count(externals.len());
@@ -82,6 +84,7 @@ impl Made {
         to.number(u32::from(*postpones));
         to.number(u32::from(*partial));
         to.number(u32::from(*is_checked));
+        to.number(*unoptimised);
         to.bytes
     }
 
@@ -104,6 +107,7 @@ impl Made {
             postpones: from.flag()?,
             partial: from.flag()?,
             is_checked: from.flag()?,
+            unoptimised: from.number()?,
         };
         from.rest.is_empty().then_some(made)
     }
@@ -393,6 +397,7 @@ mod tests {
             },
             postpones: true,
             is_checked: true,
+            unoptimised: 60_000,
             partial: true,
         }
     }

@@ -137,8 +137,8 @@ pub(crate) fn wir(function: &Function, launch: LaunchShape, effects: &impl Effec
 ///
 /// Which branches are divergent follows from the shapes of values, and the control flow follows from that. So
 /// the analysis starts without any divergent branch, and everything is built again until no branch is found
-/// divergent that was not; after [`DIVERGENCE_MAX_ROUNDS`] all are. A function that is large then is built once
-/// more, of masked copies alone.
+/// divergent that was not; after [`DIVERGENCE_MAX_ROUNDS`] all are. A function that is large then is built
+/// once more, of masked copies alone.
 pub(crate) fn run(
     function: &Function,
     launch: LaunchShape,

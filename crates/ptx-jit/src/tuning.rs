@@ -159,8 +159,9 @@ pub(crate) const MAX_BLOCKS: usize = 20_000;
 /// seconds.
 pub(crate) const MAX_OPS: usize = 200_000;
 
-/// From so many instructions of a function on, copies included, a function of single warps has one masked copy
-/// of each block and no further versions. Chosen: kernels below become at most about 50,000 LLVM instructions.
+/// From so many instructions of a function on, copies included, a function of single warps has one masked
+/// copy of each block and no further versions. Chosen: kernels below become at most about 50,000 LLVM
+/// instructions.
 pub(crate) const LARGE_FUNCTION_MIN_INSTRUCTIONS: usize = 2_500;
 
 /// After so many operations on chunks a block of LLVM IR ends: instruction selection works block by block, in

@@ -319,6 +319,9 @@ impl Session<'_> {
                     ran.fallback_instructions
                 );
             }
+            if ran.unoptimised {
+                text.push_str("\n  the code is large, and compiled without optimisation so far");
+            }
             for (name, count) in &ran.fallbacks {
                 let _infallible = write!(text, "\n  no native code: {name} ({count})");
             }

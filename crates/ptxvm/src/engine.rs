@@ -53,6 +53,9 @@ pub struct Ran {
     pub source: Option<Source>,
     /// Time to compile or find the code, in the first launch that uses it.
     pub compiled: Duration,
+    /// Whether the code is so large that it was compiled without optimisation. If its launches take long, it
+    /// is compiled again in the background, and later launches use the optimised code.
+    pub unoptimised: bool,
     /// Why the kernel was not compiled, if it was requested or would have been profitable.
     pub why_not: Option<String>,
     /// Why this process cannot compile at all, if it tried: for example, LLVM is missing.

@@ -1,9 +1,10 @@
-//! Kernels of many thousand instructions need large stack frames; launches from threads with a small stack
-//! must run them too.
+//! Kernels of many thousand instructions: they need large stack frames, also where launches come from threads
+//! with a small stack, and are compiled with optimisation only while launches run.
 #![cfg(feature = "jit")]
 
 use ptxvm::{Arg, CodeCache, Engine, Launch, Options, Vm};
 use std::fmt::Write as _;
+use std::time::{Duration, Instant};
 
 /// A kernel of so many conditions, each of another bit of what was computed before. LLVM's usual passes take
 /// half a minute for 400 of them.
@@ -40,6 +41,86 @@ fn expected(conditions: u32, tid: u32, cta: u32, first: u32) -> u32 {
         value ^= i * 7919;
     }
     value
+}
+
+#[test]
+fn a_large_kernel_is_optimised_while_launches_continue() {
+    const CONDITIONS: u32 = 200;
+    let vm = Vm::with(Options { cache: CodeCache::Off, ..Options::default() }).expect("a device");
+    let module = vm.load("large.ptx", &text(CONDITIONS)).expect("accepted");
+    let kernel = module.kernel("large").expect("there");
+    let before: Vec<u32> = (0..64 * 128).map(|i: u32| i.wrapping_mul(2_654_435_761)).collect();
+    let expected: Vec<u32> =
+        (0..).zip(&before).map(|(i, first)| expected(CONDITIONS, i % 128, i / 128, *first)).collect();
+    let run = || {
+        let out = vm.buffer(&before).expect("memory");
+        let launch = Launch::new([64, 1, 1], [128, 1, 1]).engine(Engine::Jit);
+        let launch = launch.args(&kernel, &[Arg::buffer(&out)]).expect("arguments");
+        let report = vm.launch(&kernel, &launch).expect("it runs");
+        assert!(report.ran.native, "not in native code");
+        assert_eq!(out.read().expect("to be read"), expected);
+        report.ran.unoptimised
+    };
+    assert!(run(), "compiled with optimisation at once");
+    let start = Instant::now();
+    while run() {
+        assert!(start.elapsed() < Duration::from_secs(600), "still not optimised");
+    }
+}
+
+/// A kernel of so many conditions on the bits of doubles, each of which skips arithmetic on them.
+fn doubles(conditions: usize) -> String {
+    let mut text = ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry large(.param .u64 a, .param .u64 out)\n{
+        .reg .b32 %r<9>; .reg .b64 %d<9>; .reg .f64 %f<9>; .reg .pred %p<2>;
+        ld.param.u64 %d1, [a]; ld.param.u64 %d2, [out]; mov.u32 %r1, %tid.x; mul.wide.u32 %d3, %r1, 8;
+        add.u64 %d4, %d1, %d3; add.u64 %d5, %d2, %d3; mov.b64 %d6, 0;
+        ld.global.f64 %f1, [%d4]; ld.global.f64 %f2, [%d4+256]; ld.global.f64 %f3, [%d4+512];\n"
+        .to_owned();
+    let arithmetic = [
+        "add.rn.f64 %f4, %f1, %f2;",
+        "mul.rn.f64 %f4, %f2, %f3;",
+        "fma.rn.f64 %f4, %f1, %f2, %f3;",
+        "div.rn.f64 %f4, %f3, %f2;",
+        "sub.rn.f64 %f4, %f2, 0d3FF8000000000000;",
+        "sqrt.rn.f64 %f4, %f1;",
+        "rcp.rn.f64 %f4, %f3;",
+    ];
+    for i in 0..conditions {
+        let (own, next, bit) = (1 + i % 3, 1 + (i + 1) % 3, 1 << (i % 9));
+        let operation = arithmetic[i % arithmetic.len()];
+        writeln!(
+            text,
+            "mov.b64 %d7, %f{own}; cvt.u32.u64 %r2, %d7; and.b32 %r2, %r2, {bit}; setp.ne.u32 %p1, %r2, 0; @%p1 bra L{i};
+            {operation} mov.b64 %d7, %f4; mad.lo.s64 %d6, %d7, 3, %d6; mul.rn.f64 %f{next}, %f4, %f{own};
+            add.rn.f64 %f{own}, %f{own}, %f4; L{i}: xor.b64 %d6, %d6, {i};"
+        )
+        .expect("to memory");
+    }
+    text + "mov.b64 %d7, %f1; xor.b64 %d6, %d6, %d7; st.global.u64 [%d5], %d6; ret; }\n"
+}
+
+#[test]
+fn a_large_kernel_gives_nans_the_bits_of_the_interpreter() {
+    let vm = Vm::with(Options { cache: CodeCache::Off, ..Options::default() }).expect("a device");
+    let module = vm.load("large.ptx", &doubles(320)).expect("accepted");
+    let kernel = module.kernel("large").expect("there");
+    // Numbers, and NaNs of many payloads.
+    let numbers: Vec<u64> = (0..96_u64)
+        .map(|i| match i % 4 {
+            0 => 0x7ff0_0000_0000_0001 + i.wrapping_mul(0x0000_3f37_79b9_7f4a),
+            1 => 0xfff8_0000_0000_0000 + i,
+            _ => ((i as f64 - 40.5) * 1.7).to_bits(),
+        })
+        .collect();
+    let a = vm.buffer(&numbers).expect("memory");
+    let run = |engine| {
+        let out = vm.zeros::<u64>(32).expect("memory");
+        let launch = Launch::new([1, 1, 1], [32, 1, 1]).engine(engine);
+        let launch = launch.args(&kernel, &[Arg::buffer(&a), Arg::buffer(&out)]).expect("arguments");
+        vm.launch(&kernel, &launch).expect("it runs");
+        out.read().expect("to be read")
+    };
+    assert_eq!(run(Engine::Jit), run(Engine::Interp));
 }
 
 #[test]

@@ -114,7 +114,8 @@ fn lanes_take_different_arms_of_an_indirect_branch() {
 
 #[test]
 fn lanes_go_back_by_an_indirect_branch() {
-    // An interpreter of a small program for each thread: the index of the next arm is computed in the last one.
+    // An interpreter of a small program for each thread: the index of the next arm is computed in the last
+    // one.
     let body = "mov.u32 %r9, %r8; rem.u32 %r10, %r5, 3; mov.u32 %r11, 0;\n\
          T: .branchtargets L0, L1, L2, OUT;\n\
          L0: add.u32 %r9, %r9, 5; and.b32 %r10, %r9, 3; bra STEP;\n\

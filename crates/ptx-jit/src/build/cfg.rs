@@ -272,8 +272,8 @@ impl<M: Effects> Builder<'_, M> {
         self.blocks[node.0 as usize].term = term;
     }
 
-    /// The block that begins a copy of a PTX block: the full copy, if that is wanted and the function has full
-    /// copies.
+    /// The block that begins a copy of a PTX block: the full copy, if that is wanted and the function has
+    /// full copies.
     fn body(&mut self, block: u32, full: bool) -> BlockId {
         let full = full && self.copies == Copies::FullAndMasked;
         if let Some(node) = self.bodies.get(&(block, full)) {

@@ -8,9 +8,9 @@
 //! CTAs; the rest is for single warps. A launch needs only the first to begin, so each is compiled and cached
 //! separately.
 //!
-//! Invariants: a key determines the code ([`Key`]). Placed code lives as long as a kernel that uses it. The
-//! objects that are kept beyond that, and the files on disk, are bounded. A failure of the disk never makes a
-//! call fail.
+//! Invariants: a key determines the code ([`Key`]), up to the effort that LLVM spends on it. Placed code
+//! lives as long as a kernel that uses it. The objects that are kept beyond that, and the files on disk, are
+//! bounded. A failure of the disk never makes a call fail.
 
 mod disk;
 mod folder;
@@ -18,7 +18,7 @@ mod key;
 
 use crate::coarsen::Teams;
 use crate::engine::{self, Compiled, Part};
-use crate::llvm::{Error, Session, room};
+use crate::llvm::{Effort, Error, Session, room};
 use crate::object::Made;
 use crate::target::Target;
 use disk::Disk;
@@ -160,7 +160,7 @@ impl Compiler {
     /// # Errors
     /// The reason why it cannot be compiled; the interpreter can still run it.
     pub fn compile(&self, kernel: &Kernel, ntid: [u32; 3]) -> Result<Found, Error> {
-        self.compile_object(kernel, ntid, None)
+        self.compile_object(kernel, ntid, None, None)
     }
 
     /// Compiles the rest of a kernel whose code is partial, unless it has been compiled. The result is all of
@@ -177,7 +177,21 @@ impl Compiler {
         if let Some((code, _)) = self.find_object(kernel, ntid, Some(first)) {
             return Ok(code);
         }
-        Ok(self.compile_object(kernel, ntid, Some(first))?.code)
+        Ok(self.compile_object(kernel, ntid, Some(first), None)?.code)
+    }
+
+    /// Compiles code again that is [not optimised](Compiled::unoptimised), with optimisation. It replaces the
+    /// other code in the caches. It takes many times as long.
+    ///
+    /// # Errors
+    /// As [`Compiler::compile`].
+    pub fn compile_again(
+        &self,
+        kernel: &Kernel,
+        ntid: [u32; 3],
+        code: &Compiled,
+    ) -> Result<Arc<Compiled>, Error> {
+        Ok(self.compile_object(kernel, ntid, code.first(), Some(Effort::Usual))?.code)
     }
 
     fn compile_object(
@@ -185,13 +199,14 @@ impl Compiler {
         kernel: &Kernel,
         ntid: [u32; 3],
         first: Option<&Arc<Compiled>>,
+        effort: Option<Effort>,
     ) -> Result<Found, Error> {
         let start = Instant::now();
         if let Some(missing) = self.target.missing_here() {
             return Err(Error::new(format!("this machine has no {missing} instructions")));
         }
         kernel.check_block(ntid).map_err(|error| Error::new(error.to_string()))?;
-        let made = Arc::new(self.make(kernel, ntid, part_after(first))?);
+        let made = Arc::new(self.make(kernel, ntid, part_after(first), effort)?);
         let key = self.key(kernel, ntid, first);
         let code = self.place((key, ntid), Arc::clone(&made), None, kernel, first)?;
         let took = start.elapsed();
@@ -201,13 +216,19 @@ impl Compiler {
         Ok(Found { code, source: Source::Compiled, took })
     }
 
-    fn make(&self, kernel: &Kernel, ntid: [u32; 3], part: Part) -> Result<Made, Error> {
+    fn make(
+        &self,
+        kernel: &Kernel,
+        ntid: [u32; 3],
+        part: Part,
+        effort: Option<Effort>,
+    ) -> Result<Made, Error> {
         if self.session.get().is_none() {
             room::to_load()?;
         }
         let session = self.session()?;
         room::to_compile(kernel.function().blocks.iter().map(|block| block.insts.len() + 1).sum())?;
-        engine::make(session, kernel, ntid, self.teams, part)
+        engine::make(session, kernel, ntid, self.teams, part, effort)
     }
 
     /// Places code in memory, unless it is placed for the same addresses already.

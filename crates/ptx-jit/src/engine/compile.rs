@@ -8,7 +8,7 @@
 use crate::coarsen::{self, Teams};
 use crate::codegen::{self, Emitted, Input};
 use crate::effects;
-use crate::llvm::{Error, Object, Session, Working, is_ending};
+use crate::llvm::{Effort, Error, Object, Session, Working, is_ending};
 use crate::object::Made;
 use crate::pipeline;
 use crate::remarks::Remarks;
@@ -47,7 +47,7 @@ pub(crate) enum Part {
     },
 }
 
-/// Compiles a part of a kernel for one CTA shape.
+/// Compiles a part of a kernel for one CTA shape. `effort`: `None` chooses it by the size of the code.
 ///
 /// # Errors
 /// The reason why it cannot be compiled; the interpreter can still run it.
@@ -57,12 +57,17 @@ pub(crate) fn make(
     ntid: [u32; 3],
     teams: Teams,
     part: Part,
+    effort: Option<Effort>,
 ) -> Result<Made, Error> {
     let _working = Working::begin()?;
     let Translated { module, emitted, team, partial, is_checked, .. } =
         translate(session, kernel, ntid, teams, part)?;
     let Emitted { windows, fallbacks, externals, cta, handed, postpones, .. } = emitted;
-    let Object { bytes: object, stack } = session.object(&module)?;
+    let compiled = match effort {
+        Some(effort) => session.object_by(&module, effort),
+        None => session.object(&module),
+    };
+    let Object { bytes: object, stack, unoptimised } = compiled?;
     if stack > MAX_STACK_BYTES {
         let name = &kernel.function().name;
         return Err(Error::new(format!("the code of `{name}` takes {} MiB of stack", stack >> 20)));
@@ -79,6 +84,7 @@ pub(crate) fn make(
         postpones,
         partial,
         is_checked,
+        unoptimised,
     })
 }
 

@@ -30,8 +30,8 @@ pub use api::{About, Error, about};
 pub(crate) use code::Code;
 pub(crate) use exit::Working;
 pub use exit::{guard_this_thread, is_ending};
-pub(crate) use session::Object;
 pub use session::Session;
+pub(crate) use session::{Effort, Object};
 
 pub(crate) use arithmetic::{Bitwise, Compared, FloatPred, IntPred};
 pub(crate) use builder::Builder;

@@ -38,11 +38,13 @@ pub(crate) struct Object {
     /// The sum of the large stack frames of its functions, in bytes; 0 if every thread has enough stack for
     /// it.
     pub(crate) stack: u32,
+    /// The number of LLVM instructions that [`Effort::Least`] compiled; 0 if it is [`Effort::Usual`]'s.
+    pub(crate) unoptimised: u32,
 }
 
 /// How much effort LLVM spends on good code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Effort {
+pub(crate) enum Effort {
     /// LLVM's level 1.
     Usual,
     /// Level 0, whose passes take time proportional to the size of a function. Those of level 1 take minutes
@@ -95,13 +97,25 @@ impl Session {
         Module::new(name, &self.0.triple, &self.0.layout, self.0.target)
     }
 
-    /// Compiles a module to the bytes of an object file.
+    /// Compiles a module to the bytes of an object file, without optimisation if it is large.
     ///
     /// # Errors
     /// The code generator reported an error.
     pub(crate) fn object(&self, module: &Module) -> Result<Object, Error> {
-        let (bytes, stack) = self.generate(module, LLVMCodeGenFileType::LLVMObjectFile)?;
-        Ok(Object { bytes, stack })
+        self.object_by(module, effort_for(module))
+    }
+
+    /// Compiles a module to the bytes of an object file, with that effort.
+    ///
+    /// # Errors
+    /// The code generator reported an error.
+    pub(crate) fn object_by(&self, module: &Module, effort: Effort) -> Result<Object, Error> {
+        let (bytes, stack) = self.generate(module, LLVMCodeGenFileType::LLVMObjectFile, effort)?;
+        let unoptimised = match effort {
+            Effort::Usual => 0,
+            Effort::Least => u32::try_from(module.instructions(usize::MAX)).unwrap_or(u32::MAX),
+        };
+        Ok(Object { bytes, stack, unoptimised })
     }
 
     /// Compiles a module to assembly text.
@@ -109,7 +123,7 @@ impl Session {
     /// # Errors
     /// The code generator reported an error.
     pub(crate) fn emit_asm(&self, module: &Module) -> Result<String, Error> {
-        let (text, _) = self.generate(module, LLVMCodeGenFileType::LLVMAssemblyFile)?;
+        let (text, _) = self.generate(module, LLVMCodeGenFileType::LLVMAssemblyFile, effort_for(module))?;
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
@@ -127,16 +141,16 @@ impl Session {
     }
 
     /// The bytes that LLVM wrote, and the stack that its functions need beyond the usual.
-    fn generate(&self, module: &Module, kind: LLVMCodeGenFileType) -> Result<(Vec<u8>, u32), Error> {
+    fn generate(
+        &self,
+        module: &Module,
+        kind: LLVMCodeGenFileType,
+        effort: Effort,
+    ) -> Result<(Vec<u8>, u32), Error> {
         let _working = Working::begin()?;
         // LLVM crashes on invalid IR, at once or later. The check takes half a percent of the time of code
         // generation.
         module.verify().map_err(|e| Error::new(format!("ptxvm bug: {e}")))?;
-        let effort = if module.instructions(UNOPTIMISED_MIN_INSTRUCTIONS) < UNOPTIMISED_MIN_INSTRUCTIONS {
-            Effort::Usual
-        } else {
-            Effort::Least
-        };
         let machine = self.machine(effort)?;
         let (mut message, mut buffer) = (ptr::null_mut(), ptr::null_mut());
         let mut said = Said::default();
@@ -163,6 +177,14 @@ impl Session {
             Some(text) => Err(Error::new(text)),
             None => Ok((bytes, said.stack)),
         }
+    }
+}
+
+/// The effort for code that a launch may wait for.
+fn effort_for(module: &Module) -> Effort {
+    match module.instructions(UNOPTIMISED_MIN_INSTRUCTIONS) < UNOPTIMISED_MIN_INSTRUCTIONS {
+        true => Effort::Usual,
+        false => Effort::Least,
     }
 }
 

@@ -113,8 +113,8 @@ pub enum OpKind {
         /// `@!p`
         negated: bool,
     },
-    /// The mask of lanes whose 32-bit number is one of `count` numbers from `first` on; bits of inactive lanes
-    /// are arbitrary. Uses: the register.
+    /// The mask of lanes whose 32-bit number is one of `count` numbers from `first` on; bits of inactive
+    /// lanes are arbitrary. Uses: the register.
     InRange {
         /// The first of the numbers.
         first: u32,
