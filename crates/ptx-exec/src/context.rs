@@ -54,12 +54,18 @@ pub(crate) struct End<'a> {
     pub(crate) cancel: Option<&'a AtomicBool>,
     /// Set by observers.
     pub(crate) enough: Option<&'a AtomicBool>,
+    /// Set where the launch must be repeated.
+    pub(crate) conflict: Option<&'a AtomicBool>,
 }
 
 impl End<'_> {
     /// The condition that holds now, if any.
     pub(crate) fn come(self) -> Option<FaultKind> {
-        if [self.cancel, self.enough].into_iter().flatten().any(|flag| flag.load(Ordering::Relaxed)) {
+        if [self.cancel, self.enough, self.conflict]
+            .into_iter()
+            .flatten()
+            .any(|flag| flag.load(Ordering::Relaxed))
+        {
             return Some(FaultKind::Cancelled);
         }
         self.deadline.filter(|deadline| Instant::now() >= *deadline).map(|_| FaultKind::TimeLimit)

@@ -9,12 +9,10 @@
 use crate::bind::Unimplemented;
 use crate::bound::Code;
 use crate::fault_context::lines_around;
-use crate::frame::register_bytes;
-use crate::lanes::LANES;
 use crate::layout::{Layout, used_variables};
 use crate::mem::{Class, Memory, MemoryError};
 use crate::native::{Native, Supply};
-use crate::sched::{CtaCache, GridRun, GridTrap, Outcome, RESIDENT_BYTES, run_grid};
+use crate::sched::{CtaCache, GridRun, GridTrap, Outcome, run_grid};
 use crate::texture::{Descriptor, Opaques};
 use crate::trace::{Trace, Tracing};
 use crate::trap::Trap;
@@ -31,17 +29,13 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 use workspace::Workspace;
 
+mod limits;
 mod params;
 mod stack;
 #[cfg(test)]
 mod tests;
 mod watched;
 mod workspace;
-
-/// Shared memory of a CTA, static and dynamic: the maximum of current GPUs (sm_90).
-const SHARED_LIMIT: u64 = 227 << 10;
-/// Threads of a CTA: CUDA's limit since sm_20.
-const CTA_THREADS: u64 = 1024;
 
 /// The default limit of output in bytes. Chosen: more than people read, and less than any machine has.
 pub const OUTPUT_BYTES: u64 = 64 << 20;
@@ -323,6 +317,8 @@ pub struct Kernel {
     /// Bytes of shared memory before the variables, which are reserved for the system.
     reserved: u32,
     native_needs: OnceLock<NativeNeeds>,
+    /// Whether stamps have found a conflict in a launch, and later launches do not try.
+    conflicts: AtomicBool,
 }
 
 /// The configuration of a launch.
@@ -456,7 +452,19 @@ impl Kernel {
         let (buffers, cta_cache) = (Mutex::default(), Arc::default());
         let (module, code, reserved) = (Arc::clone(module), Arc::new(code), layout.reserved_bytes);
         let native_needs = OnceLock::new();
-        Self { module, kernel, code, stack_bytes, buffers, cta_cache, shared, reserved, native_needs }
+        let conflicts = AtomicBool::new(false);
+        Self {
+            module,
+            kernel,
+            code,
+            stack_bytes,
+            buffers,
+            cta_cache,
+            shared,
+            reserved,
+            native_needs,
+            conflicts,
+        }
     }
 
     /// The bound code.
@@ -541,8 +549,8 @@ impl Kernel {
         let memory = &self.module.memory;
         let watch = memory.watched();
         // A seed fixes the order of CTAs, and observers see one warp at a time, except if native code runs
-        // most of them.
-        let interpreted = native.is_none_or(|native| !native.is_checked());
+        // most of them. Stamps belong to one CTA at a time.
+        let interpreted = native.is_none_or(|native| !native.is_checked()) || self.is_ordered();
         let threads = match config.seed != 0 || watch.is_some() && interpreted {
             true => 1,
             false => config.threads.unwrap_or_else(|| memory.pool().cores()).clamp(1, THREAD_LIMIT),
@@ -571,14 +579,19 @@ impl Kernel {
             supply = supply.filter(|supply| supply.is_checked());
             if native.is_some() || supply.is_some() {
                 match (watch.allocations(facts), self.native_needs()) {
-                    (Some(list), NativeNeeds::Checks(checks)) if self.has_shadow_for(checks) => {
+                    (Some(list), NativeNeeds::Checks(checks)) if self.may_check(checks) => {
                         (allocations, exit) = (list, checks.exit);
                     }
                     _ => (native, supply) = (None, None),
                 }
             }
         }
-        let may_be_native = native.is_some() || supply.is_some();
+        let mut may_be_native = native.is_some() || supply.is_some();
+        let stamps = memory.stamps().filter(|_| may_be_native && self.is_ordered());
+        if let (Some(stamps), Some((watch, facts))) = (stamps, &told) {
+            stamps.begin(shape.threads());
+            watch.each(|observer| observer.compares_stamps(facts));
+        }
         let run = GridRun {
             watch,
             code: Arc::clone(&self.code),
@@ -608,9 +621,18 @@ impl Kernel {
             interests: Arc::clone(&self.module.interests),
             allocations,
             exit,
+            stamps: stamps.map(Arc::clone),
         };
         let began = Instant::now();
-        let done: Outcome = run_grid(run);
+        let repeated = stamps.is_some().then(|| run.interpreted());
+        let mut done: Outcome = run_grid(run);
+        if let (Some(stamps), Some((watch, facts)), Some(repeated)) = (stamps, &told, repeated)
+            && self.ends_in_conflict(stamps, &done)
+        {
+            watch.each(|observer| observer.repeats(facts));
+            may_be_native = false;
+            done = run_grid(repeated);
+        }
         if let Some((watch, facts)) = &told {
             let trapped = done.trap.is_some();
             watch.each(|observer| observer.launch_ends(facts, trapped));
@@ -641,81 +663,6 @@ impl Kernel {
 
     fn shared_bytes(&self, config: &LaunchConfig) -> u64 {
         u64::from(self.code.shared_bytes) + u64::from(config.dynamic_shared)
-    }
-
-    /// Refuses what CUDA refuses at launch. PTX ISA §10.2, §10.7, §11.4.
-    ///
-    /// # Errors
-    /// [`LaunchError::Invalid`], as launching would.
-    pub fn check(&self, config: &LaunchConfig) -> Result<(), LaunchError> {
-        let function = self.function();
-        let invalid = |why: String| Err(LaunchError::Invalid(why));
-        if config.grid.contains(&0) {
-            return invalid(no_threads(config.grid, config.block));
-        }
-        self.check_block(config.block)?;
-        if config.grid[0] > i32::MAX as u32 || config.grid[1] > 65535 || config.grid[2] > 65535 {
-            return invalid(format!(
-                "a grid of {} is over the limit of 2147483647x65535x65535",
-                extents(config.grid)
-            ));
-        }
-        let bytes = self.shared_bytes(config) - u64::from(self.reserved);
-        if bytes > SHARED_LIMIT {
-            return invalid(format!("{bytes} bytes of shared memory are over the limit of {SHARED_LIMIT}"));
-        }
-        if config.params.len() as u64 != u64::from(function.param_bytes) {
-            let (wants, has) = (function.param_bytes, config.params.len());
-            return invalid(format!(
-                "`{}` has {wants} bytes of parameters, but {has} were given",
-                function.name
-            ));
-        }
-        Ok(())
-    }
-
-    /// Refuses CTA shapes that no launch of the kernel can have. Nothing may be allocated by the shape before
-    /// this check.
-    ///
-    /// # Errors
-    /// [`LaunchError::Invalid`], as launching would.
-    pub fn check_block(&self, block: [u32; 3]) -> Result<(), LaunchError> {
-        let function = self.function();
-        let invalid = |why: String| Err(LaunchError::Invalid(why));
-        let threads = volume(block);
-        if threads == 0 {
-            return invalid(no_threads([1; 3], block));
-        }
-        // The limits are those of the device, because the target is a minimum and not the device that runs
-        // the kernel.
-        if threads > CTA_THREADS || block[2] > 64 {
-            let extents = extents(block);
-            return invalid(format!(
-                "a CTA of {extents} is over the limit of {CTA_THREADS} threads, 64 in z"
-            ));
-        }
-        if let Some(required) = function.performance.reqntid
-            && required != block
-        {
-            return invalid(format!(
-                "`.reqntid` requires CTAs of {}, found {}",
-                extents(required),
-                extents(block)
-            ));
-        }
-        if let Some(max) = function.performance.maxntid {
-            let most = volume(max);
-            if threads > most {
-                return invalid(format!("`.maxntid` allows CTAs of {most} threads, found {threads}"));
-            }
-        }
-        let registers = register_bytes(function.regs).saturating_mul(threads.div_ceil(LANES as u64));
-        if registers > RESIDENT_BYTES {
-            return invalid(format!(
-                "the registers of a CTA need {registers} bytes, over the limit of {RESIDENT_BYTES}"
-            ));
-        }
-        Ok(())
     }
 
     /// Formats a trap.
@@ -782,18 +729,4 @@ impl Kernel {
 /// The allocation unit of shared memory in bytes. PTX ISA §10.22.
 fn shared_unit(program: &Program) -> u32 {
     if program.target.sm.number < 30 { 128 } else { 256 }
-}
-
-/// The extents of a grid or a CTA, as text.
-fn extents([x, y, z]: [u32; 3]) -> String {
-    format!("{x}x{y}x{z}")
-}
-
-fn no_threads(grid: [u32; 3], block: [u32; 3]) -> String {
-    format!("no threads: a grid of {}, CTAs of {}", extents(grid), extents(block))
-}
-
-/// The number of elements of a box.
-fn volume(dims: [u32; 3]) -> u64 {
-    dims.iter().fold(1, |product: u64, n| product.saturating_mul(u64::from(*n)))
 }

@@ -28,6 +28,7 @@ mod pool;
 mod printf;
 mod sched;
 pub mod shadow;
+pub mod stamps;
 #[cfg(test)]
 mod testkit;
 pub mod texture;

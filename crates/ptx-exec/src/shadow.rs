@@ -11,7 +11,7 @@ use rustix::mm::{MapFlags, ProtFlags};
 use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// The granularity of mappings in bytes: a multiple of all common page sizes.
 const PAGE: u64 = 64 * 1024;
@@ -98,6 +98,29 @@ impl ShadowMemory {
         let place = unsafe { self.start.as_ptr().add((address - self.guest.start) as usize) };
         // SAFETY: as in `byte`; the shadow is aligned like the guest's memory.
         Some(unsafe { AtomicU64::from_ptr(place.cast()) })
+    }
+
+    /// The shadow of four bytes from a multiple of four on.
+    pub(crate) fn half(&self, address: u64) -> Option<&AtomicU32> {
+        if !address.is_multiple_of(4) || !self.covers(&(address..address.checked_add(4)?)) {
+            return None;
+        }
+        // SAFETY: the shadow of the address is inside the mapping (checked above).
+        let place = unsafe { self.start.as_ptr().add((address - self.guest.start) as usize) };
+        // SAFETY: as in `byte`; the shadow is aligned like the guest's memory.
+        Some(unsafe { AtomicU32::from_ptr(place.cast()) })
+    }
+
+    /// The shadow of a part of the range that begins and ends with multiples of four, by four bytes.
+    pub(crate) fn halves(&self, range: Range<u64>) -> Option<&[AtomicU32]> {
+        if !range.start.is_multiple_of(4) || !self.covers(&range) || range.start > range.end {
+            return None;
+        }
+        // SAFETY: the shadow of the range is inside the mapping (checked above).
+        let place = unsafe { self.start.as_ptr().add((range.start - self.guest.start) as usize) };
+        let count = (range.end - range.start) as usize / 4;
+        // SAFETY: as in `byte`; the shadow is aligned like the guest's memory.
+        Some(unsafe { std::slice::from_raw_parts(place.cast::<AtomicU32>(), count) })
     }
 
     /// The undefined bits of up to eight bytes, the first in the low byte. Without a shadow: none.

@@ -293,6 +293,7 @@ impl Machine {
             interests: Arc::new([]),
             allocations: Vec::new(),
             exit: None,
+            stamps: None,
             code: Arc::clone(code),
             source: Arc::clone(&self.source),
             address_size: AddressSize::Bits64,

@@ -53,6 +53,7 @@ impl std::fmt::Debug for Trace {
 }
 
 /// The trace of a launch.
+#[derive(Clone)]
 pub(crate) struct Tracing {
     pub(crate) trace: Trace,
     pub(crate) program: Arc<Program>,

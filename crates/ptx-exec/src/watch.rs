@@ -44,6 +44,7 @@ pub use site::{Site, WarpFacts};
 
 use crate::lanes::{LaneMask, Registers};
 use crate::shadow::ShadowMemory;
+use crate::stamps::Stamps;
 use ptx::ir::Function;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -93,6 +94,19 @@ pub trait Observer: Send {
     }
     /// The memory that the observer is attached to has this shadow, in which everything is defined.
     fn shadowed(&mut self, _shadow: &Arc<ShadowMemory>) {}
+
+    /// Whether the observer compares accesses by stamps.
+    fn wants_stamps(&self) -> bool {
+        false
+    }
+    /// The memory that the observer is attached to has these stamps.
+    fn stamped(&mut self, _stamps: &Arc<Stamps>) {}
+    /// The launch that has begun executes native code that compares stamps. If the stamps find a conflict,
+    /// the launch is repeated.
+    fn compares_stamps(&mut self, _launch: &Arc<LaunchFacts>) {}
+    /// The stamps have found a conflict: memory is as it was when the launch began, and the interpreter
+    /// executes all of it.
+    fn repeats(&mut self, _launch: &Arc<LaunchFacts>) {}
 
     /// Whether the machine continues after misused barriers and warp-synchronous instructions, which are
     /// otherwise traps or deadlocks. An observer that returns true reports them.
@@ -272,6 +286,11 @@ impl Watch {
     /// Whether an observer wants shadow memory.
     pub(crate) fn wants_shadow(&self) -> bool {
         self.observers().iter().any(|observer| observer.wants_shadow())
+    }
+
+    /// Whether an observer wants stamps.
+    pub(crate) fn wants_stamps(&self) -> bool {
+        self.observers().iter().any(|observer| observer.wants_stamps())
     }
 
     /// Whether an observer wants to see accesses.

@@ -53,6 +53,8 @@ pub(crate) struct NativeEffects {
     pub(crate) whole: bool,
     /// Whether only defined bytes may be loaded, for observers.
     pub(crate) defined: bool,
+    /// Whether accesses are compared with stamps, for observers.
+    pub(crate) ordered: bool,
 }
 
 /// Whether the result of an instruction depends on nothing but its operands, lane by lane, and the
@@ -95,6 +97,18 @@ pub(crate) fn loads_bytes(inst: &Inst) -> bool {
     }
 }
 
+/// Whether a function has atomic operations.
+pub(crate) fn has_atomics(function: &Function) -> bool {
+    let mut all = function.blocks.iter().flat_map(|block| &block.insts);
+    all.any(|inst| matches!(inst.op, Op::Atom | Op::Red))
+}
+
+/// Whether an instruction accesses bytes that have stamps.
+fn has_stamps(inst: &Inst) -> bool {
+    matches!(inst.op, Op::Ld | Op::LdNc | Op::Ldu | Op::St | Op::Atom | Op::Red)
+        && matches!(inst.mods.space(), Space::Global | Space::Shared | Space::Generic)
+}
+
 impl Effects for NativeEffects {
     fn does_sync(&self, inst: &Inst) -> bool {
         matches!(inst.op, Op::ShflSync | Op::VoteSync | Op::BarWarpSync | Op::MatchAny | Op::MatchAll)
@@ -104,8 +118,12 @@ impl Effects for NativeEffects {
         self.whole
     }
 
+    fn counts_intervals(&self) -> bool {
+        self.ordered
+    }
+
     fn exits_before(&self, inst: &Inst) -> bool {
-        self.defined && loads_bytes(inst)
+        self.defined && loads_bytes(inst) || self.ordered && has_stamps(inst)
     }
 
     fn is_of_whole_warp(&self, inst: &Inst) -> bool {

@@ -19,6 +19,7 @@ use ptx_exec::native::{
     BarrierState, CoarseCode, CtaCall, CtaCode, CtaStop, Line, Native, NativeCache, NativeCall, NativeStop,
     Reach, TidTable, Windows,
 };
+use ptx_exec::stamps::{Clock, StampKind};
 use ptx_exec::warp::GridShape;
 use std::collections::BTreeMap;
 use std::ffi::c_void;
@@ -261,7 +262,7 @@ impl Native for Compiled {
             return NativeStop::Declined;
         }
         let Some(entry) = self.entry else { return NativeStop::Declined };
-        let (windows, shadow) = (call.mem.windows(), distance(call.mem));
+        let (windows, beside) = (call.mem.windows(), beside(call.mem));
         let grid = &call.warp.grid;
         let mut frame = Frame {
             carry: &mut call.warp.carry,
@@ -272,7 +273,7 @@ impl Native for Compiled {
             mask: call.mask,
             live: call.warp.live,
             block: call.block,
-            ..frame(grid, (windows, shadow), call.regs, call.cache)
+            ..frame(grid, (windows, beside), call.regs, call.cache)
         };
         frame.warp[0] = call.warp.warpid;
         frame.warp[2] = call.warp.smid;
@@ -319,7 +320,7 @@ impl Native for Compiled {
         let Some(entry) = self.team else { return CtaStop::BarrierMismatch };
         let frees = call.view().memory().frees();
         self.ready(call.cache, frees);
-        let (windows, shadow) = (call.view().windows(), distance(call.view()));
+        let (windows, beside) = (call.view().windows(), beside(call.view()));
         let CoarseCode { warps, cta, .. } = &self.made.team;
         let teams = self.tids.len() / *warps as usize;
         if call.slots.len() != teams || call.kept.len() * 64 < teams * cta.bytes as usize {
@@ -334,7 +335,7 @@ impl Native for Compiled {
             warps: teams as u32,
             round: call.round,
             turns: call.fuel,
-            ..frame(call.grid, (windows, shadow), call.regs, call.cache)
+            ..frame(call.grid, (windows, beside), call.regs, call.cache)
         };
         frame.warp[0] = call.warp;
         frame.warp[2] = call.smid;
@@ -390,7 +391,7 @@ impl Native for Compiled {
         let Some(entry) = self.entry else { return CtaStop::Warp(NativeStop::Declined) };
         let frees = call.view().memory().frees();
         self.ready(call.cache, frees);
-        let (windows, shadow) = (call.view().windows(), distance(call.view()));
+        let (windows, beside) = (call.view().windows(), beside(call.view()));
         let warps = self.tids.len();
         if call.slots.len() != warps || call.kept.len() * 64 < warps * self.made.cta.bytes as usize {
             return CtaStop::Warp(NativeStop::Declined);
@@ -408,7 +409,7 @@ impl Native for Compiled {
             warps: warps as u32,
             round: call.round,
             turns: call.fuel,
-            ..frame(call.grid, (windows, shadow), call.regs, call.cache)
+            ..frame(call.grid, (windows, beside), call.regs, call.cache)
         };
         frame.warp[0] = call.warp;
         frame.warp[2] = call.smid;
@@ -478,15 +479,30 @@ impl Compiled {
     }
 }
 
-/// The distance from guest memory to its shadow; 0 if it has none.
-fn distance(view: &View) -> u64 {
-    view.memory().shadow().map_or(0, |shadow| shadow.distance())
+/// Where the shadow and the stamps of guest memory are.
+struct Beside {
+    /// The distance to the shadow; 0 if there is none.
+    shadow: u64,
+    /// The clock of the stamps; null if there are none.
+    clock: *const Clock,
+    /// The distances to them.
+    stamps: [u64; 3],
+}
+
+fn beside(view: &View) -> Beside {
+    let stamps = view.memory().stamps();
+    let kinds = [StampKind::Write, StampKind::Read, StampKind::Update];
+    Beside {
+        shadow: view.memory().shadow().map_or(0, |shadow| shadow.distance()),
+        clock: stamps.map_or(std::ptr::null(), |stamps| std::ptr::from_ref(stamps.clock())),
+        stamps: stamps.map_or([0; 3], |stamps| kinds.map(|kind| stamps.distance(kind))),
+    }
 }
 
 /// A frame without the fields of the warp.
 fn frame(
     grid: &GridShape,
-    (windows, shadow): (Windows, u64),
+    (windows, beside): (Windows, Beside),
     regs: &mut Registers,
     cache: &mut NativeCache,
 ) -> Frame {
@@ -503,7 +519,9 @@ fn frame(
         room: cache.room.as_mut_ptr().cast(),
         user: null_mut(),
         shared: [windows.shared.0, windows.shared.1],
-        shadow,
+        shadow: beside.shadow,
+        interval: beside.clock,
+        stamps: beside.stamps,
         params: windows.params.0,
         local: [windows.local.0, windows.local.1, windows.local.2],
         offset: 0,

@@ -4,6 +4,7 @@
 //! offsets, and calls back through [`step`](super::engine) and [`reach`](super::engine).
 
 use ptx_exec::native::{BarrierState, Slot, TidTable};
+use ptx_exec::stamps::Clock;
 use std::ffi::c_void;
 
 /// Cached bounds: the bounds of accesses at one site, as an OS thread found them last.
@@ -106,6 +107,10 @@ pub(crate) struct Frame {
     pub(crate) smem: [u32; 2],
     /// The distance from memory to its shadow; 0 if it has none.
     pub(crate) shadow: u64,
+    /// The numbers that stamps are compared with; null if memory has no stamps.
+    pub(crate) interval: *const Clock,
+    /// The distances from memory to its stamps, by [`StampKind`](ptx_exec::stamps::StampKind).
+    pub(crate) stamps: [u64; 3],
 }
 
 /// Native code of a function: runs a warp or a CTA, and returns why it stopped ([`Reason`]).

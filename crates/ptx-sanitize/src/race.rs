@@ -33,6 +33,7 @@ mod cta;
 mod detect;
 mod facts;
 mod known;
+mod native;
 mod order;
 mod shadow;
 #[cfg(test)]
@@ -42,13 +43,15 @@ use crate::finding::{Described, Finding, Kind as FindingKind, OtherAccess};
 use crate::recorder::Recorder;
 use detect::Detector;
 use facts::{At, Party, Race, Where};
+use native::Filter;
 use order::{Kind, Missing, Op};
 use ptx::ir::{Dst, Function, Inst, Reg, RegClass, Src};
 use ptx::isa::{AtomOp, Op as Mnemonic, Scope, Sem, Space, Ty, Word};
 use ptx_exec::lanes::{Lane, LaneMask, Registers, lanes_of};
+use ptx_exec::stamps::Stamps;
 use ptx_exec::watch::{
-    Access, AccessKind, BarrierEvent, CtaFacts, Interest, KernelFacts, LaunchFacts, NativeChecks, Observer,
-    Place, Site, WarpSyncEvent,
+    Access, AccessKind, BarrierEvent, CtaFacts, HostAccess, HostAccessKind, Interest, KernelFacts,
+    LaunchFacts, NativeChecks, Observer, Place, Site, WarpSyncEvent,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -57,12 +60,16 @@ use std::sync::Arc;
 pub(crate) struct Racecheck {
     recorder: Recorder,
     launches: Vec<Running>,
+    /// The stamps of the memory, if the system has room for them.
+    stamps: Option<Arc<Stamps>>,
 }
 
 /// A launch that runs.
 struct Running {
     launch: Arc<LaunchFacts>,
     detector: Detector,
+    /// Decides whether the detector is needed, while native code executes the launch.
+    filter: Option<Filter>,
     /// Indices of the detector's table, by instruction, what it does, and the size of an element.
     sites: HashMap<(Place, Kind, u32), u32>,
     /// What those indices mean.
@@ -96,7 +103,7 @@ enum Why {
 
 impl Racecheck {
     pub(crate) fn new(recorder: Recorder) -> Self {
-        Self { recorder, launches: Vec::new() }
+        Self { recorder, launches: Vec::new(), stamps: None }
     }
 
     fn running(&mut self, launch: &Arc<LaunchFacts>) -> Option<&mut Running> {
@@ -105,7 +112,7 @@ impl Racecheck {
 
     fn at(&mut self, site: &Site) -> Option<(&mut Running, At)> {
         let at = At { slot: site.warp.cta_slot, warp: site.warp.warp as u8, live: site.live };
-        Some((self.running(&site.launch)?, at))
+        Some((self.running(&site.launch).filter(|running| running.filter.is_none())?, at))
     }
 
     /// Makes findings of the races that were found since.
@@ -131,8 +138,29 @@ impl Racecheck {
 }
 
 impl Observer for Racecheck {
-    fn native_checks(&mut self, _kernel: &KernelFacts<'_>) -> Result<NativeChecks, String> {
-        Err("racecheck needs the events of every instruction".to_owned())
+    fn native_checks(&mut self, kernel: &KernelFacts<'_>) -> Result<NativeChecks, String> {
+        native::checks(kernel)
+    }
+
+    fn wants_stamps(&self) -> bool {
+        true
+    }
+
+    fn stamped(&mut self, stamps: &Arc<Stamps>) {
+        self.stamps = Some(Arc::clone(stamps));
+    }
+
+    fn compares_stamps(&mut self, launch: &Arc<LaunchFacts>) {
+        let filter = self.stamps.as_ref().map(Filter::new);
+        if let Some(running) = self.running(launch) {
+            running.filter = filter;
+        }
+    }
+
+    fn repeats(&mut self, launch: &Arc<LaunchFacts>) {
+        if let Some(running) = self.running(launch) {
+            running.filter = None;
+        }
     }
 
     fn launch_begins(&mut self, launch: &Arc<LaunchFacts>) {
@@ -140,6 +168,7 @@ impl Observer for Racecheck {
         self.launches.push(Running {
             launch: Arc::clone(launch),
             detector: Detector::new(ctas),
+            filter: None,
             sites: HashMap::new(),
             places: Vec::new(),
             told: 0,
@@ -161,6 +190,9 @@ impl Observer for Racecheck {
 
     fn cta_begins(&mut self, launch: &Arc<LaunchFacts>, cta: &CtaFacts) {
         let Some(running) = self.running(launch) else { return };
+        if let Some(filter) = &mut running.filter {
+            return filter.cta_begins(cta);
+        }
         let threads = launch.shape.threads();
         let warps: Vec<LaneMask> = (0..cta.warps.len() as u32)
             .map(|warp| {
@@ -219,6 +251,9 @@ impl Observer for Racecheck {
     }
 
     fn access(&mut self, site: &Site, access: &Access<'_>) -> LaneMask {
+        if let Some(Running { filter: Some(filter), .. }) = self.running(&site.launch) {
+            return filter.access(site, access);
+        }
         self.judge(site, access);
         self.tell(site);
         0
@@ -234,6 +269,9 @@ impl Observer for Racecheck {
     }
 
     fn barrier(&mut self, site: &Site, event: &BarrierEvent<'_>) {
+        if let Some(Running { filter: Some(filter), .. }) = self.running(&site.launch) {
+            return filter.barrier(site, event);
+        }
         let Some((running, at)) = self.at(site) else { return };
         match event {
             BarrierEvent::Reached { .. } | BarrierEvent::Parted { .. } => {}
@@ -266,6 +304,15 @@ impl Observer for Racecheck {
         for running in &mut self.launches {
             running.detector.forget(address, bytes);
         }
+        self.release(address, bytes);
+    }
+
+    fn host(&mut self, access: &HostAccess<'_>) {
+        match access.kind {
+            HostAccessKind::Read => {}
+            HostAccessKind::Write => self.release(access.address, access.bytes),
+            HostAccessKind::Copy { to } => self.release(to, access.bytes),
+        }
     }
 }
 
@@ -294,6 +341,15 @@ fn wanted(inst: &Inst) -> Interest {
 }
 
 impl Racecheck {
+    /// If the launch is repeated, bytes stay as the host leaves them.
+    fn release(&self, address: u64, bytes: u64) {
+        if let Some(stamps) = &self.stamps
+            && stamps.is_active()
+        {
+            stamps.release(address..address.saturating_add(bytes));
+        }
+    }
+
     fn judge(&mut self, site: &Site, access: &Access<'_>) {
         let space = access.space;
         if matches!(space, Space::Const | Space::Local | Space::Param | Space::Tex) {

@@ -84,13 +84,11 @@ fn quoted(value: &str) -> String {
 
 /// Every variable that differs from our environment, with its value.
 fn variables(options: &ExecOptions, folder: &Folder) -> Result<Vec<(&'static str, OsString)>, UsageError> {
-    let in_native = |tool: &ptxvm::Tool| *tool != ptxvm::Tool::Racecheck;
     let tools = options.tools.tool.as_ref().map_or(&[][..], |tools| &tools.0);
-    if options.library.wants_native()
-        && let Some(tool) = tools.iter().find(|tool| !in_native(tool))
-    {
-        let name = tool.name();
-        return Err(format!("{name} watches the interpreter only: `--engine jit` is refused with it").into());
+    if options.library.wants_native() && tools.len() > 1 && tools.contains(&ptxvm::Tool::Racecheck) {
+        let why =
+            "racecheck with other tools watches the interpreter only: `--engine jit` is refused with them";
+        return Err(why.to_owned().into());
     }
     let mut set = vec![
         ("LD_LIBRARY_PATH", in_front(&folder.lib(), "LD_LIBRARY_PATH", "")),

@@ -85,8 +85,8 @@ pub struct Options {
     pub team: Option<u32>,
     /// The cache of native code for later processes.
     pub cache: CodeCache,
-    /// Sanitizers for all launches, which then run one at a time. With racecheck they run in the interpreter,
-    /// on one OS thread.
+    /// Sanitizers for all launches, which then run one at a time. With racecheck they run on one OS thread,
+    /// and with racecheck and other tools in the interpreter.
     pub sanitize: Option<ptx_sanitize::Options>,
     /// What memory begins with that the manual leaves undefined: buffers, shared and local memory, the device
     /// heap. `None`: zeros.

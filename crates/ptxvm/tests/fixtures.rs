@@ -39,6 +39,9 @@ enum On {
     /// The same under initcheck.
     #[cfg(feature = "jit")]
     JitDefined,
+    /// The same under racecheck, unless an access may race: then the launch is repeated in the interpreter.
+    #[cfg(feature = "jit")]
+    JitOrdered,
 }
 
 impl On {
@@ -46,7 +49,9 @@ impl On {
         match self {
             On::Interp | On::Watched => Engine::Interp,
             #[cfg(feature = "jit")]
-            On::Jit | On::JitFor(_) | On::JitTeam(_) | On::JitWatched | On::JitDefined => Engine::Jit,
+            On::Jit | On::JitFor(_) | On::JitTeam(_) | On::JitWatched | On::JitDefined | On::JitOrdered => {
+                Engine::Jit
+            }
         }
     }
 
@@ -54,7 +59,7 @@ impl On {
         match self {
             On::Interp | On::Watched => None,
             #[cfg(feature = "jit")]
-            On::Jit | On::JitTeam(_) | On::JitWatched | On::JitDefined => None,
+            On::Jit | On::JitTeam(_) | On::JitWatched | On::JitDefined | On::JitOrdered => None,
             #[cfg(feature = "jit")]
             On::JitFor(cpu) => Some(cpu),
         }
@@ -64,7 +69,7 @@ impl On {
         match self {
             On::Interp | On::Watched => None,
             #[cfg(feature = "jit")]
-            On::Jit | On::JitFor(_) | On::JitWatched | On::JitDefined => None,
+            On::Jit | On::JitFor(_) | On::JitWatched | On::JitDefined | On::JitOrdered => None,
             #[cfg(feature = "jit")]
             On::JitTeam(warps) => Some(warps),
         }
@@ -80,6 +85,8 @@ impl On {
             On::JitWatched => &[Tool::Memcheck, Tool::Synccheck],
             #[cfg(feature = "jit")]
             On::JitDefined => &[Tool::Initcheck],
+            #[cfg(feature = "jit")]
+            On::JitOrdered => &[Tool::Racecheck],
         }
     }
 
@@ -101,6 +108,8 @@ const QUICK_SCHEDULES: &[Schedule] = &[
     (2, 0, On::JitWatched),
     #[cfg(feature = "jit")]
     (2, 0, On::JitDefined),
+    #[cfg(feature = "jit")]
+    (2, 0, On::JitOrdered),
 ];
 const QUICK_VARIANT_SCHEDULES: &[Schedule] = &[
     (2, 3, On::Interp),
@@ -129,6 +138,8 @@ const MAIN_SCHEDULES: &[Schedule] = &[
     (2, 0, On::JitWatched),
     #[cfg(feature = "jit")]
     (2, 0, On::JitDefined),
+    #[cfg(feature = "jit")]
+    (2, 0, On::JitOrdered),
 ];
 const VARIANT_SCHEDULES: &[Schedule] = &[
     (2, 3, On::Interp),
@@ -140,6 +151,8 @@ const VARIANT_SCHEDULES: &[Schedule] = &[
     (2, 0, On::JitWatched),
     #[cfg(feature = "jit")]
     (2, 0, On::JitDefined),
+    #[cfg(feature = "jit")]
+    (2, 0, On::JitOrdered),
 ];
 
 /// Known findings of cases: prefix of their names, kind of finding, and explanation. They are accepted
@@ -170,6 +183,8 @@ fn is_chosen(on: On, name: &str) -> bool {
         On::JitWatched => hash % 8 == 1,
         #[cfg(feature = "jit")]
         On::JitDefined => hash % 8 == 5,
+        #[cfg(feature = "jit")]
+        On::JitOrdered => hash % 8 == 3,
     }
 }
 

@@ -2,10 +2,13 @@
 
 use super::{Kernel, LaunchConfig};
 use crate::layout::used_variables;
+use crate::sched::Outcome;
+use crate::stamps::Stamps;
 use crate::warp::GridShape;
 use crate::watch::{KernelFacts, LaunchFacts, NativeChecks, NativeNeeds, SharedVariable};
 use ptx::isa::Space;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 impl Kernel {
     /// What native code of the kernel must do for observers.
@@ -18,11 +21,34 @@ impl Kernel {
         })
     }
 
-    /// Whether all memory that the kernel can reach has a shadow, if native code needs one. Memory of the
-    /// host has none.
-    pub(super) fn has_shadow_for(&self, checks: &NativeChecks) -> bool {
+    /// Whether native code can make these checks in a launch: all memory that the kernel can reach has a
+    /// shadow and stamps, if it needs them. Memory of the host has none.
+    pub(super) fn may_check(&self, checks: &NativeChecks) -> bool {
         let memory = &self.module.memory;
-        !checks.defined || memory.shadow().is_some() && !memory.reaches_host()
+        let own = !memory.reaches_host() && !memory.has_lent();
+        (!checks.defined || memory.shadow().is_some() && own)
+            && (!checks.ordered || memory.stamps().is_some() && own && !self.conflicts.load(Relaxed))
+    }
+
+    /// Whether native code compares accesses with stamps.
+    pub(super) fn is_ordered(&self) -> bool {
+        matches!(self.native_needs(), NativeNeeds::Checks(checks) if checks.ordered)
+    }
+
+    /// Ends a launch with stamps. Returns whether it must be repeated, because of a conflict, or because a
+    /// trap ended it: then memory is as before it.
+    pub(super) fn ends_in_conflict(&self, stamps: &Stamps, done: &Outcome) -> bool {
+        let kept = stamps.end();
+        let conflict = stamps.conflict().load(Relaxed);
+        if conflict {
+            self.conflicts.store(true, Relaxed);
+        }
+        let repeats =
+            conflict || done.trap.as_ref().is_some_and(|trap| trap.stopped.fault.kind.is_of_program());
+        if repeats {
+            self.module.memory.restore(kept);
+        }
+        repeats
     }
 
     /// Facts about the launch for observers.

@@ -82,6 +82,14 @@ impl Memory {
         self.store.host.store(true, Ordering::Release);
     }
 
+    /// Whether memory of the host is lent by [`Memory::adopt`].
+    pub fn has_lent(&self) -> bool {
+        let own = self.range();
+        let tables = self.tables();
+        let lowest = tables.live.first_key_value().is_some_and(|(start, _)| *start < own.start);
+        lowest || tables.live.last_key_value().is_some_and(|(start, _)| *start >= own.end)
+    }
+
     /// Whether [`Memory::reach_host`] was called.
     pub fn reaches_host(&self) -> bool {
         self.store.host.load(Ordering::Acquire)

@@ -60,6 +60,7 @@ pub use view::{Activity, Reach, View, Windows};
 
 pub use crate::class::Class;
 use crate::shadow::ShadowMemory;
+use crate::stamps::Stamps;
 use crate::watch::{Allocated, HostAccessKind, Watch};
 use arena::Arena;
 use cell::Place;
@@ -186,6 +187,8 @@ struct Store {
     watch: OnceLock<Arc<Watch>>,
     /// The shadow memory that they record undefined bits in, if they want one.
     shadow: OnceLock<Arc<ShadowMemory>>,
+    /// The stamps that they compare accesses by, if they want them.
+    stamps: OnceLock<Arc<Stamps>>,
     /// What undefined memory begins with; zeros without it.
     fill: OnceLock<Fill>,
 }
@@ -312,6 +315,7 @@ impl Memory {
             exports: Mutex::default(),
             watch: OnceLock::new(),
             shadow: OnceLock::new(),
+            stamps: OnceLock::new(),
             fill: OnceLock::new(),
         };
         Ok(Arc::new(Self { store: Arc::new(store), device: DeviceId::default() }))

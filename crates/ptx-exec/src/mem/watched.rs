@@ -4,6 +4,7 @@
 
 use super::{Access, Allocation, Memory, MemoryError, Tables};
 use crate::shadow::ShadowMemory;
+use crate::stamps::Stamps;
 use crate::watch::{Allocated, HostAccess, HostAccessKind, HostMistake, MemoryMap, Watch};
 use ptx::isa::Space;
 use std::ops::Range;
@@ -22,12 +23,44 @@ impl Memory {
             watch.each(|observer| observer.shadowed(&shadow));
             let _first = self.store.shadow.set(shadow);
         }
+        if first
+            && watch.wants_stamps()
+            && let Some(stamps) = Stamps::reserve(self.range())
+        {
+            let stamps = Arc::new(stamps);
+            watch.each(|observer| observer.stamped(&stamps));
+            let _first = self.store.stamps.set(stamps);
+        }
         first
     }
 
     /// The shadow memory of the observers, if they want one and the system has room for it.
     pub fn shadow(&self) -> Option<&Arc<ShadowMemory>> {
         self.store.shadow.get()
+    }
+
+    /// The stamps of the observers, if they want them and the system has room for them.
+    pub fn stamps(&self) -> Option<&Arc<Stamps>> {
+        self.store.stamps.get()
+    }
+
+    /// The stamps, while a launch with stamps runs.
+    pub(crate) fn active_stamps(&self) -> Option<&Stamps> {
+        self.stamps().map(|stamps| &**stamps).filter(|stamps| stamps.is_active())
+    }
+
+    /// Restores bytes of global memory, without a report: an aborted execution has no effect.
+    pub(crate) fn restore(&self, kept: Vec<(u64, Vec<u8>)>) {
+        for (address, bytes) in kept {
+            // The allocation may have been freed meanwhile.
+            if self.inside(address, bytes.len() as u64, Access::Read).is_ok() {
+                self.put(address, bytes.len() as u64, |at, out: &mut [u8; 8]| {
+                    let rest = &bytes[at as usize..];
+                    let n = rest.len().min(8);
+                    out[..n].copy_from_slice(&rest[..n]);
+                });
+            }
+        }
     }
 
     /// The attached observers.
@@ -136,6 +169,15 @@ impl MemoryMap for Memory {
 
     fn is_exclusive(&self, address: u64) -> bool {
         self.is_exclusive(address)
+    }
+
+    fn contents(&self, range: Range<u64>) -> Vec<u8> {
+        let mut bytes = vec![0; (range.end - range.start) as usize];
+        match self.inside(range.start, range.end - range.start, Access::Read) {
+            Ok(()) => self.get(range.start, &mut bytes),
+            Err(_) => bytes.clear(),
+        }
+        bytes
     }
 }
 

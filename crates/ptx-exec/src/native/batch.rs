@@ -101,6 +101,9 @@ impl CtaCall<'_> {
             window.clear(0..window.bytes());
         }
         self.batch.initial.put(self.slots, self.kept);
+        if let Some(stamps) = self.view().memory().active_stamps() {
+            stamps.begin_cta();
+        }
         if std::mem::take(self.begun) {
             let (index, ctaid) = ended;
             watched_cta::end(self.warps, index, ctaid, self.batch.shared_window());

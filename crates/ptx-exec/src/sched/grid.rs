@@ -26,6 +26,7 @@ use crate::lanes::LANES;
 use crate::mem::{Memory, MemoryError, Reach, View, attempt};
 use crate::native::{Native, NativeCache, Supply};
 use crate::pool::{Help, Pool};
+use crate::stamps::Stamps;
 use crate::trap::FaultKind;
 use crate::warp::{EventCounts, GridShape, WarpState};
 use crate::watch::{Interests, LaunchFacts, Site, Watch};
@@ -47,6 +48,9 @@ const MAX_CACHED_BYTES: u64 = 4 << 20;
 /// Stack of a thread in bytes, without what native code needs ([`Native::stack`]). Chosen: the default of
 /// most systems.
 const STACK_BYTES: usize = 2 << 20;
+/// How often a CTA of a launch with stamps goes on after it has run long. Then others run, which ends in a
+/// conflict: the CTA may wait for one of them. Chosen: ten seconds.
+const MOST_LONG: u32 = 50;
 /// How many CTAs a kernel keeps for the next launch, one per thread.
 const CACHED_CTAS: usize = 64;
 
@@ -59,6 +63,7 @@ const PRINT_OVERHEAD: u64 = 32;
 const MIN_RESIDENT: u64 = 2;
 
 /// A launch, as the scheduler sees it.
+#[derive(Clone)]
 pub(crate) struct GridRun {
     /// Bound code.
     pub(crate) code: Arc<Code>,
@@ -110,12 +115,20 @@ pub(crate) struct GridRun {
     pub(crate) allocations: Vec<Option<Reach>>,
     /// Where observers are told that lanes exited in native code: block and instruction.
     pub(crate) exit: Option<(u32, u32)>,
+    /// The stamps that accesses are compared with. There is one thread then.
+    pub(crate) stamps: Option<Arc<Stamps>>,
 }
 
 impl GridRun {
+    /// The same launch without native code.
+    pub(crate) fn interpreted(&self) -> Self {
+        Self { native: None, supply: None, allocations: Vec::new(), exit: None, stamps: None, ..self.clone() }
+    }
+
     fn end(&self) -> End<'_> {
         let enough = self.watch.as_ref().map(|(watch, _)| watch.stop());
-        End { deadline: self.deadline, cancel: self.cancel.as_deref(), enough }
+        let conflict = self.stamps.as_ref().map(|stamps| stamps.conflict());
+        End { deadline: self.deadline, cancel: self.cancel.as_deref(), enough, conflict }
     }
 
     fn context(&self) -> LaunchContext<'_> {
@@ -567,6 +580,8 @@ impl Launching {
         let mut prefer_new = true;
         // Consecutive CTAs that only waited.
         let mut idle = 0;
+        // The CTA that ran last, and how often one went on that had run long.
+        let (mut last, mut long) = (None, 0);
         loop {
             let has_room = (resident.len() as u64) < limit;
             let fresh = if has_room && (prefer_new || resident.is_empty()) {
@@ -575,13 +590,23 @@ impl Launching {
                 None
             };
             prefer_new = fresh.is_none();
+            let is_fresh = fresh.is_some();
             let Some(mut cta) = fresh.or_else(|| resident.pop_front()) else { break };
             worker.place.set(cta.place);
+            if let Some(stamps) = &run.stamps {
+                match (is_fresh, last == Some(cta.place)) {
+                    (true, _) => stamps.begin_cta(),
+                    (false, true) => {}
+                    (false, false) => stamps.set_conflict(),
+                }
+            }
             if worker.stops(cta.place) {
                 self.end(&mut cta);
                 continue;
             }
-            match cta.run(&context, &worker, &mut cached.cache) {
+            let stop = cta.run(&context, &worker, &mut cached.cache);
+            last = Some(cta.place);
+            match stop {
                 CtaStop::Finished => {
                     cta.tell_end();
                     worker.finish(1);
@@ -600,7 +625,13 @@ impl Launching {
                     }
                 }
                 CtaStop::Long => {
-                    resident.push_back(cta);
+                    if run.stamps.is_some() && long < MOST_LONG {
+                        // Stamps belong to one CTA at a time.
+                        resident.push_front(cta);
+                        (long, prefer_new) = (long + 1, false);
+                    } else {
+                        resident.push_back(cta);
+                    }
                     idle = 0;
                 }
                 CtaStop::Cancelled => self.end(&mut cta),

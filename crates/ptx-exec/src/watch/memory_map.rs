@@ -19,4 +19,6 @@ pub trait MemoryMap: Send + Sync {
     /// Whether only kernels and calls of this process write at an address: it is not shared with the host,
     /// other processes, or other addresses.
     fn is_exclusive(&self, address: u64) -> bool;
+    /// The bytes of a part of an allocation; none if it is no such part.
+    fn contents(&self, range: Range<u64>) -> Vec<u8>;
 }

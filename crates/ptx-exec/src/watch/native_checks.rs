@@ -1,9 +1,10 @@
 //! What native code of a watched kernel checks in place of reporting events.
 //!
 //! Native code reports no events. An observer permits native code if checks in the code replace the events
-//! that it needs. There are three checks: an access stays within the object of its address, which is smaller
-//! than its allocation or window; whole warps execute barriers and warp-synchronous instructions; and what is
-//! loaded is defined. Where a check fails, the interpreter executes the instruction and reports its events.
+//! that it needs. There are four checks: an access stays within the object of its address, which is smaller
+//! than its allocation or window; whole warps execute barriers and warp-synchronous instructions; what is
+//! loaded is defined; and an access is ordered with all conflicting ones before it. Where a check fails, the
+//! interpreter executes the instruction and reports its events.
 //!
 //! Invariant: what an observer would report fails a check of native code.
 
@@ -138,6 +139,9 @@ pub struct NativeChecks {
     /// Whether only defined bytes may be loaded, as the shadow memory says, and stored bytes are marked as
     /// defined there.
     pub defined: bool,
+    /// Whether accesses are compared with stamps ([`Stamps`](crate::stamps::Stamps)): only those may be made
+    /// that are ordered with all conflicting accesses before them.
+    pub ordered: bool,
     /// The block and the instruction at which observers are told that lanes exited which native code has
     /// executed to their end; `None`: they are not told.
     pub exit: Option<(u32, u32)>,
@@ -148,6 +152,7 @@ impl NativeChecks {
     fn add(&mut self, other: &Self) -> bool {
         self.whole |= other.whole;
         self.defined |= other.defined;
+        self.ordered |= other.ordered;
         self.exit = self.exit.or(other.exit);
         self.objects.add(&other.objects)
     }
@@ -168,7 +173,9 @@ impl super::Watch {
     /// What native code of a kernel must do for the observers.
     pub(crate) fn native_needs(&self, kernel: &KernelFacts<'_>) -> NativeNeeds {
         let mut all = NativeChecks::default();
-        for observer in self.observers().iter_mut() {
+        let mut observers = self.observers();
+        let count = observers.len();
+        for observer in observers.iter_mut() {
             match observer.native_checks(kernel) {
                 Ok(checks) if all.add(&checks) => {}
                 Ok(_) => {
@@ -176,6 +183,10 @@ impl super::Watch {
                 }
                 Err(why) => return NativeNeeds::Events(why),
             }
+        }
+        // What other observers have reported of a launch cannot be taken back when it is repeated.
+        if all.ordered && count > 1 {
+            return NativeNeeds::Events("racecheck runs in native code only without other tools".to_owned());
         }
         NativeNeeds::Checks(Arc::new(all))
     }

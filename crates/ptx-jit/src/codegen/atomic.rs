@@ -13,7 +13,7 @@ use super::combine_reductions::Table;
 use super::inst::Lanes;
 use super::load_store::Addresses;
 use super::scaled_index::ScaledIndex;
-use super::{Codegen, LANES, Repr};
+use super::{Codegen, LANES, Repr, Touch};
 use crate::isel::{Lower, Operand};
 use crate::llvm::{AtomicOp, Block, IntPred, Likely, Ordering, Value};
 use crate::reduction_buffer::Kind;
@@ -96,14 +96,16 @@ impl Codegen<'_> {
         if self.position.access_checked || self.is_within((site, inst, op), access) {
             let Some(places) = self.placed(access, &addresses) else { return false };
             let Some(()) = self.or_undefined_atomic(site, &plan, &places, op) else { return false };
+            let Some(()) = self.or_unordered(site, &plan, &places, op, Touch::Update) else { return false };
             let old = self.updates((update, &plan), &places, &operands, inst.mods.sem(), op);
             self.give(op, old);
             return true;
         }
         let Some((fits, places)) = self.places(site, access, &addresses, op) else { return false };
-        if self.job.shape.team > 1 || self.job.defined {
+        if self.job.shape.team > 1 || self.job.exits_at_accesses() {
             let Some(()) = self.or_side_exit(fits, site, access, &addresses, op) else { return false };
             let Some(()) = self.or_undefined_atomic(site, &plan, &places, op) else { return false };
+            let Some(()) = self.or_unordered(site, &plan, &places, op, Touch::Update) else { return false };
             let old = self.updates((update, &plan), &places, &operands, inst.mods.sem(), op);
             self.give(op, old);
             return true;

@@ -139,8 +139,8 @@ impl Codegen<'_> {
                     || loads
                         && self.access(inst, false).is_some_and(|a| self.is_within((*site, inst, op), a));
                 let lowered = self.lowering(*site, inst).is_some_and(|lowering| !lowering.reads_carry);
-                // A load of undefined bytes leaves native code, which no single chunk can.
-                if inst.guard.is_some() || op.defs.is_empty() || loads && self.job.defined {
+                // A load that fails a check for observers leaves native code, which no single chunk can.
+                if inst.guard.is_some() || op.defs.is_empty() || loads && self.job.exits_at_accesses() {
                     return Role::Other;
                 }
                 let plain = crate::effects::is_pure(inst) && lowered;

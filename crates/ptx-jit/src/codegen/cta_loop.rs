@@ -127,6 +127,7 @@ impl Codegen<'_> {
 
         self.turn(next, warp);
         self.b.position_at_end(enter);
+        self.begin_interval();
         begin
     }
 
@@ -181,6 +182,7 @@ impl Codegen<'_> {
             self.store_field(offset_of!(Frame, round.result), count);
             self.store_field(offset_of!(Frame, round.count), self.c32(0));
         }
+        self.end_interval();
         self.b.br(warp);
         self.b.position_at_end(apart);
         self.b.ret(Some(self.c64(code(Reason::Apart, 0, 0))));

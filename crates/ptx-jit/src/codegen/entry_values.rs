@@ -3,6 +3,7 @@
 //! Invariant: they are emitted in the first blocks of the function, which dominate all others.
 
 use super::cta_loop::Shared;
+use super::ordering::Interval;
 use super::{Codegen, Repr};
 use crate::frame::Frame;
 use crate::llvm::Value;
@@ -26,6 +27,8 @@ pub(super) struct EntryValues {
     pub(super) shared: [Value; 2],
     /// The distance from memory to its shadow, if the code checks whether loaded bytes are defined.
     pub(super) shadow: Value,
+    /// The current interval, if the code compares accesses with stamps.
+    pub(super) interval: Option<Interval>,
     /// Stack memory for values that go through memory.
     pub(super) scratch: Option<Value>,
     /// Stack memory that inactive lanes may access.
@@ -44,6 +47,7 @@ impl EntryValues {
             params: zero,
             shared: [zero; 2],
             shadow: zero,
+            interval: None,
             scratch: None,
             spare: frame,
         }

@@ -33,6 +33,8 @@ pub(super) struct Facts {
     pub(super) loops: Vec<LoopKind>,
     /// For each PTX block, whether it belongs to a loop that may only be waiting.
     pub(super) waits: Vec<bool>,
+    /// Whether it has atomic operations.
+    pub(super) updates: bool,
     /// The kind of reduction that is combined in a table, if there is one.
     pub(super) reductions: Option<Kind>,
     /// For each value, whether it may hold a NaN that is not canonical.
@@ -59,6 +61,7 @@ impl Facts {
             symbolic_strides: SymbolicStrides::default(),
             loops: loops(job.function),
             waits: crate::effects::waiting_blocks(job.function),
+            updates: crate::effects::has_atomics(job.function),
             reductions: kind(job.function),
             loose: Vec::new(),
             rare: Vec::new(),

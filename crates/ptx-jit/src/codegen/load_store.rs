@@ -7,7 +7,7 @@
 
 use super::inst::Lanes;
 use super::scaled_index::ScaledIndex;
-use super::{Codegen, Input, Repr};
+use super::{Codegen, Input, Repr, Touch};
 use crate::analysis::address::Provenance;
 use crate::frame::{Frame, Window};
 use crate::isel::Operand;
@@ -269,6 +269,7 @@ impl Codegen<'_> {
         if self.position.access_checked || self.is_within((site, inst, op), access) {
             let Some(places) = self.placed(access, &addresses) else { return false };
             let Some(()) = self.or_undefined(site, &plan, &places, op, uniform) else { return false };
+            let Some(()) = self.or_unordered(site, &plan, &places, op, Touch::Read) else { return false };
             let loaded = self.load_places(&plan, &places, op, uniform);
             for (def, rep) in op.defs.iter().zip(loaded) {
                 self.values.reps[def.0 as usize] = Some(rep);
@@ -276,13 +277,14 @@ impl Codegen<'_> {
             return true;
         }
         let Some((fits, places)) = self.places(site, access, &addresses, op) else { return false };
-        if self.is_unmasked() || self.job.shape.team > 1 || self.job.defined {
+        if self.is_unmasked() || self.job.shape.team > 1 || self.job.exits_at_accesses() {
             if self.is_unmasked() {
                 self.or_masked(fits);
             } else {
                 let Some(()) = self.or_side_exit(fits, site, access, &addresses, op) else { return false };
             }
             let Some(()) = self.or_undefined(site, &plan, &places, op, uniform) else { return false };
+            let Some(()) = self.or_unordered(site, &plan, &places, op, Touch::Read) else { return false };
             let loaded = self.load_places(&plan, &places, op, uniform);
             for (def, rep) in op.defs.iter().zip(loaded) {
                 self.values.reps[def.0 as usize] = Some(rep);
@@ -371,13 +373,15 @@ impl Codegen<'_> {
         }
         if self.position.access_checked || self.is_within((site, inst, op), access) {
             let Some(places) = self.placed(access, &addresses) else { return false };
+            let Some(()) = self.or_unordered(site, &plan, &places, op, Touch::Write) else { return false };
             self.mark_defined(&plan, &places, op, &values);
             self.store_places(&plan, &places, op, &values);
             return true;
         }
         let Some((fits, places)) = self.places(site, access, &addresses, op) else { return false };
-        if self.job.shape.team > 1 {
+        if self.job.shape.team > 1 || self.job.ordered {
             let Some(()) = self.or_side_exit(fits, site, access, &addresses, op) else { return false };
+            let Some(()) = self.or_unordered(site, &plan, &places, op, Touch::Write) else { return false };
             self.mark_defined(&plan, &places, op, &values);
             self.store_places(&plan, &places, op, &values);
             return true;

@@ -38,6 +38,7 @@ mod masked;
 mod matrix;
 mod move_elements;
 mod nan_canonical;
+mod ordering;
 mod permuted;
 mod position;
 mod prefetch_deferred;
@@ -98,6 +99,17 @@ enum Repr {
     Kept(u32),
 }
 
+/// What an access does to its bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Touch {
+    /// It reads them.
+    Read,
+    /// It writes them.
+    Write,
+    /// It updates them by an atomic operation.
+    Update,
+}
+
 /// The result of generating a function, beside its LLVM IR.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Emitted {
@@ -138,6 +150,8 @@ pub(crate) struct Input<'a> {
     pub(crate) whole: bool,
     /// Whether only defined bytes may be loaded, for observers.
     pub(crate) defined: bool,
+    /// Whether accesses are compared with stamps, for observers.
+    pub(crate) ordered: bool,
     /// The program of the function.
     pub(crate) program: &'a ptx::ir::Program,
     /// The function as WIR.
@@ -155,6 +169,13 @@ pub(crate) struct Input<'a> {
     /// Whether vectors are computed by warp loops, and the code declines CTAs whose threads do not all do the
     /// same ([`warp_loop`]).
     pub(crate) by_warp: bool,
+}
+
+impl Input<'_> {
+    /// Whether accesses may leave native code, for observers.
+    fn exits_at_accesses(&self) -> bool {
+        self.defined || self.ordered
+    }
 }
 
 struct Codegen<'a> {

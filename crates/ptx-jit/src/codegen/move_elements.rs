@@ -188,7 +188,7 @@ impl Codegen<'_> {
     }
 
     /// The address of a chunk's first lane.
-    fn chunk_base(&self, bases: &[Value], pattern: &Affine, c: u32) -> Value {
+    pub(super) fn chunk_base(&self, bases: &[Value], pattern: &Affine, c: u32) -> Value {
         let first = pattern.lanes[(c * self.width) as usize];
         let base = if pattern.by_chunk { bases[c as usize] } else { bases[0] };
         self.b.add(base, self.c64(i64::from(first) as u64))

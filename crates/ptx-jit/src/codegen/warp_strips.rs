@@ -125,7 +125,7 @@ impl Codegen<'_> {
         let func = self.job.func;
         self.passes.warp_strips.ways = RefCell::new(vec![0; func.blocks.len()]);
         self.passes.warp_strips.emitted = vec![false; func.blocks.len()];
-        if self.job.shape.is_alone() && func.entries.is_empty() {
+        if self.job.shape.is_alone() && func.entries.is_empty() && !self.job.exits_at_accesses() {
             self.passes.warp_strips.constant =
                 crate::analysis::thread_constant::constants(func, self.job.function);
             let bits = self.b.vec(self.int(8), WARP_STRIP_MAX_MASKS * self.lanes / 8);

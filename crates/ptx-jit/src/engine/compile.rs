@@ -151,7 +151,8 @@ fn translate(
     };
     let objects = checks.map(|checks| &checks.objects);
     let (whole, defined) = checks.map_or((false, false), |checks| (checks.whole, checks.defined));
-    let effects = effects::NativeEffects { whole, defined };
+    let ordered = checks.is_some_and(|checks| checks.ordered);
+    let effects = effects::NativeEffects { whole, defined, ordered };
     let shape = LaunchShape { ntid, chunk: session.target().level().lanes(), team: 1 };
     let Some(mut func) = pipeline::wir(function, shape, &effects) else {
         return Err(Error::new(format!("`{}` is too large to be compiled", function.name)));
@@ -160,11 +161,12 @@ fn translate(
     let program = kernel.module().program();
     // Native code of a coarse warp counts instructions for all of its warps together, not for each.
     let clocks = reads_clocks(program, kernel.id());
-    // A coarse warp keeps elements of shared memory in registers, where they have no shadow.
-    let teams = if clocks || defined { Teams::Never } else { teams };
+    // A coarse warp keeps elements of shared memory in registers, where they have no shadow and no stamps.
+    let teams = if clocks || defined || ordered { Teams::Never } else { teams };
     let plan = |func: &mut Func, shape: LaunchShape| {
         let target = session.target();
-        let passes = if defined { pipeline::Passes::SINGLE_ACCESSES } else { pipeline::Passes::PLANS };
+        let passes =
+            if defined || ordered { pipeline::Passes::SINGLE_ACCESSES } else { pipeline::Passes::PLANS };
         pipeline::plan_memory(func, (program, function), (&layout, objects), shape, target, passes)
     };
     let analyses = plan(&mut func, shape);
@@ -174,6 +176,7 @@ fn translate(
         objects,
         whole,
         defined,
+        ordered,
         program,
         func: &func,
         shape,

@@ -432,6 +432,8 @@ pub trait Effects {
     /// Whether only whole warps may execute barriers and warp-synchronous terminators: elsewhere native code
     /// stops before them.
     fn syncs_whole_warps_only(&self) -> bool;
+    /// Whether the number of barriers that a CTA has passed must be counted, for observers.
+    fn counts_intervals(&self) -> bool;
     /// Whether the instruction has a side exit before it also in code of a single warp.
     fn exits_before(&self, inst: &Inst) -> bool;
     /// Whether a warp-synchronous terminator needs all 32 lanes: a matrix instruction. Native code executes

@@ -483,6 +483,16 @@ impl Supply for Waiting {
     }
 }
 
+/// Why a launch with native code was interpreted.
+fn why_not_native(kernel: &Kernel) -> &'static str {
+    match kernel.native_needs() {
+        NativeNeeds::Checks(checks) if checks.ordered => "accesses may race, which a tool follows",
+        NativeNeeds::Checks(_) | NativeNeeds::Nothing | NativeNeeds::Events(_) => {
+            "a tool follows addresses that only this launch has"
+        }
+    }
+}
+
 impl Shared {
     /// Compiles the code for a launch, unless the launch must stop first. A launch that has waited long
     /// enough continues without; the compilation continues.
@@ -718,7 +728,7 @@ impl Jit {
                 }
                 if done.as_ref().is_ok_and(|report| !report.native) {
                     ran.native = false;
-                    ran.why_not = Some("a tool follows addresses that only this launch has".to_owned());
+                    ran.why_not = Some(why_not_native(kernel).to_owned());
                 }
                 return Ok(done);
             }

@@ -70,6 +70,7 @@ impl<M: Effects> Builder<'_, M> {
     /// passes, and elsewhere the code stops.
     pub(super) fn arrive(&mut self, node: BlockId, (block, full): (u32, bool), live: &BitSet, may: &BitSet) {
         if self.shape.is_alone()
+            && !self.machine.counts_intervals()
             && let Some(barrier) = self.barrier(block)
         {
             return self.pass(node, full, barrier, live, may);
