@@ -167,9 +167,9 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ("spin_token", "race", "as above"),
 ];
 
-/// Whether a case runs on this without `PTXVM_TESTS`: every case in the interpreter and for the best processor,
-/// half of the cases in the watched interpreter, and a quarter for a lesser processor, whose code takes the
-/// longest to compile, and a quarter in watched native code.
+/// Whether a case runs on this without `PTXVM_TESTS`: every case in the interpreter and for the best
+/// processor, half of the cases in the watched interpreter, a quarter for a lesser processor (whose code
+/// takes the longest to compile), and an eighth under each selection of tools in native code.
 fn is_chosen(on: On, name: &str) -> bool {
     let hash = levels::hash(name);
     match on {
