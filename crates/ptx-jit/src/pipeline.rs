@@ -14,7 +14,7 @@ use crate::opt::checks::coalesce::Coalescing;
 use crate::opt::checks::predicate;
 use crate::opt::{dce, gvn, phi_elim};
 use crate::target::Target;
-use crate::tuning::{DIVERGENCE_MAX_ROUNDS, LARGE_FUNCTION_MIN_INSTRUCTIONS};
+use crate::tuning::{DIVERGENCE_MAX_ROUNDS, LARGE_FUNCTION_MIN_BRANCHES, LARGE_FUNCTION_MIN_INSTRUCTIONS};
 use crate::wir::verify::{Form, verify};
 use crate::wir::{Effects, Func, LaunchShape};
 use ptx::ir::{Function, Program};
@@ -167,7 +167,7 @@ pub(crate) fn run(
         if known && divergence.refine(&func, function) {
             continue;
         }
-        if copies == Copies::FullAndMasked && launch.team == 1 && is_too_much(&func) {
+        if copies == Copies::FullAndMasked && launch.team == 1 && is_too_much(&func, &divergence) {
             copies = Copies::Masked;
             continue;
         }
@@ -179,9 +179,13 @@ pub(crate) fn run(
     None
 }
 
-/// Whether a function has so many instructions that one copy of each PTX block must be enough, and many of
-/// them are copies.
-fn is_too_much(func: &Func) -> bool {
+/// Whether a function has so many instructions that one copy of each PTX block must be enough, many of them
+/// are copies, and so many branches are divergent that all lanes are hardly ever active.
+fn is_too_much(func: &Func, divergence: &divergence::Facts) -> bool {
+    let branches = divergence.divergent.iter().filter(|divergent| **divergent).count();
+    if branches < LARGE_FUNCTION_MIN_BRANCHES {
+        return false;
+    }
     let count = func.instructions().count();
     let distinct = func.instructions().collect::<HashSet<_>>().len();
     count > LARGE_FUNCTION_MIN_INSTRUCTIONS && count > distinct + distinct / 4

@@ -164,6 +164,10 @@ pub(crate) const MAX_OPS: usize = 200_000;
 /// instructions.
 pub(crate) const LARGE_FUNCTION_MIN_INSTRUCTIONS: usize = 2_500;
 
+/// The fewest divergent branches of such a function. Chosen: a hash of thousands of instructions has one, and
+/// its full copy executes all warps but the last.
+pub(crate) const LARGE_FUNCTION_MIN_BRANCHES: usize = 32;
+
 /// After so many operations on chunks a block of LLVM IR ends: instruction selection works block by block, in
 /// more than linear time. Chosen: loops of ordinary kernels stay whole.
 pub(crate) const LLVM_BLOCK_MAX_OPS: u32 = 1024;

@@ -10,9 +10,9 @@ use crate::analysis::Analyses;
 use crate::isel::Lowering;
 use crate::reduction_buffer::{Kind, kind};
 use crate::tuning::LARGE_FUNCTION_MIN_INSTRUCTIONS;
-use crate::wir::Site;
 use crate::wir::dom::Dominators;
 use crate::wir::uses::{DefUse, Readers};
+use crate::wir::{Func, Op, OpKind, Site};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -41,7 +41,7 @@ pub(super) struct Facts {
     pub(super) loose: Vec<bool>,
     /// For each value, whether it is a mask that at most side exits read.
     pub(super) rare: Vec<bool>,
-    /// Whether it has so many instructions that no block has further versions.
+    /// Whether it has so many instructions that it has masked copies alone, and no block further versions.
     pub(super) large: bool,
     /// How instructions are lowered, as far as that was asked.
     pub(super) lowerings: HashMap<Site, Option<Rc<Lowering>>>,
@@ -65,8 +65,15 @@ impl Facts {
             reductions: kind(job.function),
             loose: Vec::new(),
             rare: Vec::new(),
-            large: job.func.instructions().count() > LARGE_FUNCTION_MIN_INSTRUCTIONS,
+            large: is_large(job.func),
             lowerings: HashMap::new(),
         }
     }
+}
+
+/// Whether a function was built of masked copies alone because it is large.
+fn is_large(func: &Func) -> bool {
+    let executes = |op: &Op| matches!(op.kind, OpKind::Inst(_));
+    let masked = func.blocks.iter().all(|node| !node.full || !node.ops.iter().any(executes));
+    masked && func.instructions().count() > LARGE_FUNCTION_MIN_INSTRUCTIONS
 }
