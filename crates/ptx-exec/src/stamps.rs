@@ -56,7 +56,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// The stamp of cells for writes whose chunk was kept, and that nobody wrote since.
+    /// The stamp that marks a word as kept and not written since: its chunk was copied in this launch.
     pub fn saved(&self) -> u32 {
         self.first.load(Relaxed) + self.unit.load(Relaxed)
     }
