@@ -586,6 +586,7 @@ impl Kernel {
                 }
             }
         }
+        let replaced = told.as_ref().and_then(|(watch, facts)| watch.replaced(facts)).map(Arc::new);
         let mut may_be_native = native.is_some() || supply.is_some();
         let stamps = memory.stamps().filter(|_| may_be_native && self.is_ordered());
         if let (Some(stamps), Some((watch, facts))) = (stamps, &told) {
@@ -618,6 +619,7 @@ impl Kernel {
                 .map(|trace| Tracing { trace, program: Arc::clone(&self.module.program) }),
             output_limit: config.output_limit,
             cta_cache: Arc::clone(&self.cta_cache),
+            replaced,
             interests: Arc::clone(&self.module.interests),
             allocations,
             exit,

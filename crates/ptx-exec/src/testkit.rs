@@ -290,6 +290,7 @@ impl Machine {
     ) -> Outcome {
         run_grid(GridRun {
             watch: None,
+            replaced: None,
             interests: Arc::new([]),
             allocations: Vec::new(),
             exit: None,

@@ -23,6 +23,7 @@
 //!
 //! This module makes no judgements. The tools are observers in `ptx-sanitize`.
 
+mod access_checks;
 mod events;
 mod interest;
 mod memory_map;
@@ -30,6 +31,8 @@ mod native_checks;
 mod place;
 mod site;
 
+pub use access_checks::AccessChecks;
+pub(crate) use access_checks::{Bounds, Replaced};
 pub use events::{
     Access, AccessKind, Allocated, ArgumentMove, BarrierEvent, CtaFacts, HostAccess, HostAccessKind,
     HostMistake, LaunchFacts, MovePlace, Refused, SharedVariable, SyncPart, WarpSyncEvent,
@@ -77,14 +80,21 @@ pub trait Observer: Send {
     fn allocations(&mut self, _launch: &LaunchFacts) -> Option<Vec<Option<Allocation>>> {
         Some(Vec::new())
     }
-    /// Lanes continue in the interpreter, at the place of the site, after native code has executed
-    /// instructions of theirs.
+    /// Lanes are at the place of the site, and events of instructions that they have executed were not told:
+    /// native code has executed them, or [`Observer::access_checks`] replaced their events.
     fn resumes(&mut self, _site: &Site, _lanes: LaneMask) {}
     /// Whether native code may execute these lanes from the site on, which is the start of a block. Asked
     /// each time that the interpreter could enter native code; what [`Observer::native_checks`] says holds
     /// for native code that begins at the start of the kernel.
     fn permits_native(&mut self, _site: &Site, _lanes: LaneMask) -> bool {
         true
+    }
+
+    /// The checks of accesses after which the observer needs no [`Observer::step`] and [`Observer::stepped`]
+    /// of a launch that has begun, and [`Observer::access`] of those accesses alone that fail a check or that
+    /// the machine refuses, each after an [`Observer::resumes`] for its lanes. `None`: it needs all events.
+    fn access_checks(&mut self, _launch: &Arc<LaunchFacts>) -> Option<AccessChecks> {
+        None
     }
 
     /// Whether the observer records undefined bits in shadow memory. Windows that begin are then marked as

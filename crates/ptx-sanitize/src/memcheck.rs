@@ -27,8 +27,8 @@ use ptx_exec::lanes::{LaneMask, Registers};
 use ptx_exec::mem::{Class, Reach};
 use ptx_exec::trap::FaultKind;
 use ptx_exec::watch::{
-    Access, AccessKind, Allocated, ArgumentMove, CtaFacts, HostMistake, Interest, KernelFacts, LaunchFacts,
-    NativeChecks, Observer, Refused, Site,
+    Access, AccessChecks, AccessKind, Allocated, ArgumentMove, CtaFacts, HostMistake, Interest, KernelFacts,
+    LaunchFacts, NativeChecks, Observer, Refused, Site,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -194,11 +194,16 @@ impl Observer for Memcheck {
     }
 
     fn native_checks(&mut self, kernel: &KernelFacts<'_>) -> Result<NativeChecks, String> {
-        Ok(NativeChecks { objects: self.provenance.objects(kernel)?, ..NativeChecks::default() })
+        let objects = (*self.provenance.objects(kernel)?).clone();
+        Ok(NativeChecks { objects, ..NativeChecks::default() })
     }
 
     fn allocations(&mut self, launch: &LaunchFacts) -> Option<Vec<Option<Reach>>> {
         self.provenance.allocations(launch, |address| block_at(&self.live, address))
+    }
+
+    fn access_checks(&mut self, launch: &Arc<LaunchFacts>) -> Option<AccessChecks> {
+        self.provenance.access_checks(launch, |address| block_at(&self.live, address))
     }
 
     fn resumes(&mut self, site: &Site, lanes: LaneMask) {

@@ -17,12 +17,14 @@ mod tracked;
 
 use crate::registers::{Frame, Frames};
 use flow::{Flow, Known, Origin};
+use ptx::check::module::FuncId;
 use ptx::ir::{Addr, Base, Dst, Inst, Program, Reg, RegClass, Src};
 use ptx::isa::{Op, Slot, Space};
 use ptx_exec::lanes::{Lane, LaneMask, Registers, lanes_of};
 use ptx_exec::mem::Reach;
 use ptx_exec::watch::{
-    Access, AccessKind, AccessObjects, ArgumentMove, CtaFacts, KernelFacts, LaunchFacts, MovePlace, Site,
+    Access, AccessChecks, AccessKind, AccessObjects, ArgumentMove, CtaFacts, KernelFacts, LaunchFacts,
+    MovePlace, Site,
 };
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Weak};
@@ -110,6 +112,9 @@ pub(crate) struct Where {
     pub(crate) past: u64,
 }
 
+/// What is known of a kernel before it runs, or why it is not known.
+type Analysed = Result<Arc<Flow>, String>;
+
 /// Provenance of all registers, and of addresses that lie in memory.
 #[derive(Debug)]
 pub(crate) struct Provenance {
@@ -129,8 +134,8 @@ pub(crate) struct Provenance {
     stores: bool,
     /// Where dynamic shared memory starts, and the end of shared memory.
     dynamic: (u64, u64),
-    /// The kernels that may run in native code.
-    flows: Vec<(Weak<Program>, u32, Arc<Flow>)>,
+    /// What is known of kernels before they run, or why it is not known.
+    flows: Vec<(Weak<Program>, u32, Analysed)>,
 }
 
 impl Default for Provenance {
@@ -259,19 +264,44 @@ impl Provenance {
     ///
     /// # Errors
     /// Why the kernel must run in the interpreter.
-    pub(crate) fn objects(&mut self, kernel: &KernelFacts<'_>) -> Result<AccessObjects, String> {
-        let flow = Flow::of(kernel)?;
-        let objects = flow.objects().clone();
+    pub(crate) fn objects(&mut self, kernel: &KernelFacts<'_>) -> Result<Arc<AccessObjects>, String> {
+        self.analysed(kernel).map(|flow| Arc::clone(flow.objects()))
+    }
+
+    /// Provenance in a kernel, which is computed once.
+    fn analysed(&mut self, kernel: &KernelFacts<'_>) -> Analysed {
+        if let Some(known) = self.known_flow(kernel.program, kernel.kernel) {
+            return known.clone();
+        }
+        let flow = Flow::of(kernel).map(Arc::new);
         self.flows.retain(|(program, ..)| program.strong_count() > 0);
-        self.flows.push((Arc::downgrade(kernel.program), kernel.kernel.0, Arc::new(flow)));
-        Ok(objects)
+        self.flows.push((Arc::downgrade(kernel.program), kernel.kernel.0, flow.clone()));
+        flow
+    }
+
+    fn known_flow(&self, program: &Arc<Program>, kernel: FuncId) -> Option<&Analysed> {
+        let mut flows = self.flows.iter();
+        let its = flows.find(|(known, number, _)| {
+            *number == kernel.0 && std::ptr::eq(known.as_ptr(), Arc::as_ptr(program))
+        });
+        its.map(|(_, _, flow)| flow)
     }
 
     fn flow(&self, launch: &LaunchFacts) -> Option<Arc<Flow>> {
-        let is_its = |(program, kernel, _): &&(Weak<Program>, u32, Arc<Flow>)| {
-            *kernel == launch.kernel.0 && std::ptr::eq(program.as_ptr(), Arc::as_ptr(&launch.program))
-        };
-        self.flows.iter().find(is_its).map(|(_, _, flow)| Arc::clone(flow))
+        self.known_flow(&launch.program, launch.kernel)?.as_ref().ok().map(Arc::clone)
+    }
+
+    /// The checks of accesses that replace events of a launch, if provenance is known before it. `block`: the
+    /// allocation that an address lies in.
+    pub(crate) fn access_checks<'a>(
+        &mut self,
+        launch: &LaunchFacts,
+        block: impl Fn(u64) -> Option<(u64, u64, &'a str)>,
+    ) -> Option<AccessChecks> {
+        let LaunchFacts { program, kernel, variables, .. } = launch;
+        let flow = self.analysed(&KernelFacts { program, kernel: *kernel, variables }).ok()?;
+        let allocations = self.allocations(launch, block)?;
+        Some(AccessChecks { objects: Arc::clone(flow.objects()), allocations })
     }
 
     /// The allocations that [`Provenance::objects`] has numbered; `None`: the launch must run in the
@@ -304,8 +334,8 @@ impl Provenance {
         (!(self.has_gaps && any_unknown)).then_some(ranges)
     }
 
-    /// Lanes continue after native code: what their registers are based on follows from the place. `block`:
-    /// as above.
+    /// Events of these lanes were not told: what their registers are based on follows from the place.
+    /// `block`: as above.
     pub(crate) fn resumes<'a>(
         &mut self,
         site: &Site,

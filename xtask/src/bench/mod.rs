@@ -39,7 +39,7 @@ const USAGE: &str = "usage: cargo xtask bench [--only NAME[,NAME...]] [--threads
                      --zoo            kernels of many kinds that nothing was tuned for, instead of the benchmark's\n\
                      --kept-apart     with --zoo: also the quarter that is measured only at the end\n\
                      --check          with --zoo: only compares results, of both engines, on smaller sizes\n\
-                     --tools          how many times slower each sanitizer makes the kernels, on smaller sizes and one OS thread";
+                     --tools          how many times slower each sanitizer makes the kernels, on smaller sizes and one OS thread; with --engine interp both sides are interpreted";
 
 /// The least time of one side in a round.
 const ROUND: Duration = Duration::from_millis(12);

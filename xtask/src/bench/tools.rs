@@ -1,6 +1,7 @@
-//! The cost of sanitizers: the time of each kernel under each tool, beside native code without tools.
+//! The cost of sanitizers: the time of each kernel under each tool, beside the time without tools.
 //!
 //! Both sides run on one OS thread, in turns, in native code where the tool permits it; those are marked.
+//! With `--engine interp` the interpreter runs both.
 //!
 //! Invariant: no kernel of the benchmark has a finding.
 
@@ -18,7 +19,8 @@ const LIMITS: [(Tool, f64); 4] =
 /// Measures the selected kernels, and prints a table.
 pub(super) fn run(options: &Options) -> Result<(), String> {
     let names = LIMITS.map(|(tool, _)| format!("{:>12}", tool.name())).join("");
-    println!("{:<16} {:>10} {names}   (* in native code)", "kernel", "native");
+    let plain = if options.interp { "interpreter" } else { "native" };
+    println!("{:<16} {plain:>10} {names}   (* in native code)", "kernel");
     let mut logs = [0.0; LIMITS.len()];
     let mut count = 0;
     for (name, make) in cases::ALL.iter().filter(|(name, _)| options.wants(name)) {
@@ -66,9 +68,11 @@ fn device<'a>(options: &Options, case: &'a Case, tool: Option<Tool>) -> Result<D
         device.run()?;
         Ok(device)
     };
-    // A tool that needs all events refuses native code.
-    let device: Result<Device<'a>, ptxvm::Error> =
-        with_engine(Engine::Jit).or_else(|_| with_engine(Engine::Interp));
+    let device: Result<Device<'a>, ptxvm::Error> = match options.interp {
+        true => with_engine(Engine::Interp),
+        // A tool that needs all events refuses native code.
+        false => with_engine(Engine::Jit).or_else(|_| with_engine(Engine::Interp)),
+    };
     device.map_err(|error| error.to_string())
 }
 

@@ -88,6 +88,7 @@ impl Run<'_> {
         self.tell_resumed(current.mask);
         let wanted = self.context.interests(function).map_or(&[][..], |all| all.block(current.block));
         let frame = &mut *self.frame;
+        let told = frame.view.site().map_or(u8::MAX, |site| site.told_of_steps());
         let act = &mut frame.acts[current.act as usize];
         let mut exec = Exec {
             mask: current.mask,
@@ -100,6 +101,7 @@ impl Run<'_> {
         for (index, step) in block.steps.iter().enumerate().skip(first) {
             exec.mask = step.guard.map_or(current.mask, |guard| current.mask & truths(guard, exec.regs));
             let (before, after) = Interests::of(wanted, index);
+            let (before, after) = (before & told, after & told);
             if let Some(site) = exec.mem.site() {
                 site.place.index = index as u32;
                 if before != 0 {
@@ -129,8 +131,11 @@ impl Run<'_> {
         let (function, regs) = (acts[current.act as usize].function, &acts[current.act as usize].regs);
         let wanted = self.context.interests(function).map_or(&[][..], |all| all.block(current.block));
         let (before, _) = Interests::of(wanted, block.steps.len());
-        if let Some(site) = view.site().filter(|_| before != 0) {
-            site.tell_some(before, |observer, site| observer.step(site, current.mask, current.mask, regs));
+        if let Some(site) = view.site()
+            && let told = before & site.told_of_steps()
+            && told != 0
+        {
+            site.tell_some(told, |observer, site| observer.step(site, current.mask, current.mask, regs));
         }
     }
 

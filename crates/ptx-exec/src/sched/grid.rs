@@ -29,7 +29,7 @@ use crate::pool::{Help, Pool};
 use crate::stamps::Stamps;
 use crate::trap::FaultKind;
 use crate::warp::{EventCounts, GridShape, WarpState};
-use crate::watch::{Interests, LaunchFacts, Site, Watch};
+use crate::watch::{Interests, LaunchFacts, Replaced, Site, Watch};
 use ptx::check::module::{AddressSize, Source};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -109,6 +109,8 @@ pub(crate) struct GridRun {
     pub(crate) cta_cache: Arc<CtaCache>,
     /// Observers, and their facts about the launch.
     pub(crate) watch: Option<(Arc<Watch>, Arc<LaunchFacts>)>,
+    /// The checks that replace events of one of them.
+    pub(crate) replaced: Option<Arc<Replaced>>,
     /// By function, which instructions they want to be told of.
     pub(crate) interests: Arc<[OnceLock<Interests>]>,
     /// The allocations that native code keeps accesses in, for observers.
@@ -763,7 +765,8 @@ impl Launching {
         let cta_slot = ctas.fetch_add(1, Ordering::Relaxed);
         for warp in warps {
             let slot = slots.fetch_add(1, Ordering::Relaxed);
-            let site = Site::new(Arc::clone(watch), Arc::clone(launch), slot, cta_slot);
+            let site =
+                Site::new(Arc::clone(watch), Arc::clone(launch), self.run.replaced.clone(), slot, cta_slot);
             warp.view.set_site(Some(site));
         }
     }

@@ -5,7 +5,7 @@
 
 use super::events::LaunchFacts;
 use super::place::Place;
-use super::{Observer, Watch};
+use super::{Bounds, Observer, Replaced, Watch};
 use crate::lanes::{LANES, Lane, LaneMask};
 use ptx::ir::{Function, Inst, Terminator};
 use std::sync::Arc;
@@ -71,6 +71,8 @@ pub struct Site {
     pub(crate) watch: Arc<Watch>,
     /// The launch.
     pub launch: Arc<LaunchFacts>,
+    /// The checks that replace events of an observer.
+    pub(crate) replaced: Option<Arc<Replaced>>,
     /// The warp.
     pub warp: WarpFacts,
     /// The instruction.
@@ -84,7 +86,13 @@ pub struct Site {
 }
 
 impl Site {
-    pub(crate) fn new(watch: Arc<Watch>, launch: Arc<LaunchFacts>, slot: u32, cta_slot: u32) -> Box<Self> {
+    pub(crate) fn new(
+        watch: Arc<Watch>,
+        launch: Arc<LaunchFacts>,
+        replaced: Option<Arc<Replaced>>,
+        slot: u32,
+        cta_slot: u32,
+    ) -> Box<Self> {
         let warp = WarpFacts {
             slot,
             cta_slot,
@@ -97,7 +105,8 @@ impl Site {
             local: (0, 0),
             params: (0, 0),
         };
-        Box::new(Self { watch, launch, warp, place: Place::default(), act: 0, frame: 0, live: 0 })
+        let place = Place::default();
+        Box::new(Self { watch, launch, replaced, warp, place, act: 0, frame: 0, live: 0 })
     }
 
     /// The function that runs.
@@ -123,6 +132,19 @@ impl Site {
     pub(crate) fn steps_for_native(&mut self, place: Place, lanes: LaneMask, live: LaneMask) {
         (self.place, self.live) = (place, live);
         self.tell(|observer, site| observer.resumes(site, lanes));
+    }
+
+    /// Where an access in a state space must lie so that the observers need no event of it.
+    #[inline]
+    pub(crate) fn bounds(&self, space: ptx::isa::Space) -> Bounds {
+        let replaced = self.replaced.as_deref();
+        replaced.map_or(Bounds::Unknown, |replaced| replaced.bounds(&self.warp, self.place, space))
+    }
+
+    /// The observers that are told of steps, as a mask of their numbers.
+    #[inline]
+    pub(crate) fn told_of_steps(&self) -> u8 {
+        self.replaced.as_ref().map_or(u8::MAX, |replaced| !replaced.observer())
     }
 
     /// Calls each observer.

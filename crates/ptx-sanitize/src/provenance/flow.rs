@@ -17,6 +17,7 @@ use ptx::ir::{Addr, Base, Dst, Function, Inst, Program, Reg, RegClass, Src, Term
 use ptx::isa::{Class, Op, Space};
 use ptx_exec::watch::{AccessObjects, InstObjects, KernelFacts, Object};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// What the value of a register is based on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +61,7 @@ pub(super) struct Flow {
     numbers: BTreeSet<u64>,
     /// Whether an access of shared memory may have an address without an object.
     has_free_shared: bool,
-    objects: AccessObjects,
+    objects: Arc<AccessObjects>,
 }
 
 /// A number of an allocation that no launch has: the interpreter executes the access.
@@ -88,7 +89,7 @@ impl Flow {
     }
 
     /// The objects of the accesses.
-    pub(super) fn objects(&self) -> &AccessObjects {
+    pub(super) fn objects(&self) -> &Arc<AccessObjects> {
         &self.objects
     }
 
@@ -308,7 +309,7 @@ impl<'a> Analysis<'a> {
             origins: self.origins,
             numbers: self.numbers,
             has_free_shared,
-            objects: AccessObjects { blocks: found, allocations },
+            objects: Arc::new(AccessObjects { blocks: found, allocations }),
         })
     }
 }
