@@ -37,6 +37,8 @@ check(driver.cuMemcpyDtoH(result.ctypes.data, b, x.nbytes))
 np.testing.assert_allclose(result, x * np.float32(2.5) + 1, rtol=1e-6)
 check(driver.cuLibraryUnload(library))
 
+for memory in (a, b):
+    check(driver.cuMemFree(memory))
 error, = driver.cuModuleUnload(module)
 assert error == driver.CUresult.CUDA_SUCCESS
 error, _ = driver.cuModuleLoadData(b"not ptx\0")

@@ -50,4 +50,6 @@ launch(stream, LaunchConfig(grid=1, block=1), linked.get_kernel("go"), b)
 b.copy_to(pinned, stream=stream)
 stream.sync()
 assert np.from_dlpack(pinned).view(np.uint32)[0] == 42
+del view
+pinned.close()
 print("cuda.core works on", device.name)

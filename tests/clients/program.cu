@@ -184,15 +184,28 @@ int main() {
   hello<<<1, 2>>>();
   CHECK(cudaDeviceSynchronize());
 
+  // All but `sum`, so that memcheck finds no leak.
+  CHECK(cudaDestroyTextureObject(texture));
+  CHECK(cudaFreeArray(array));
+  for (void *memory : {(void *)a, (void *)b, (void *)values, (void *)pitched}) CHECK(cudaFree(memory));
+  CHECK(cudaFreeHost(pinned));
+
   // Mistakes.
   hello<<<1, 5000>>>();
   EXPECT(cudaGetLastError() == cudaErrorInvalidConfiguration);
   EXPECT(cudaGetLastError() == cudaSuccess);
-  EXPECT(cudaMemcpy(a, b, 4, (cudaMemcpyKind)9) == cudaErrorInvalidMemcpyDirection);
+  EXPECT(cudaMemcpy(sum, &result, 4, (cudaMemcpyKind)9) == cudaErrorInvalidMemcpyDirection);
   EXPECT(cudaSetDevice(7) == cudaErrorInvalidDevice);
   (void)cudaGetLastError();
   wild<<<1, 1>>>(sum);
-  EXPECT(cudaDeviceSynchronize() == cudaErrorIllegalAddress);
-  EXPECT(cudaMalloc(&a, 4) == cudaErrorIllegalAddress);
+  const char *tool = getenv("PTXVM_TOOL");
+  if (tool && strstr(tool, "memcheck")) {
+    // It reports the access and leaves it out.
+    CHECK(cudaDeviceSynchronize());
+    CHECK(cudaFree(sum));
+  } else {
+    EXPECT(cudaDeviceSynchronize() == cudaErrorIllegalAddress);
+    EXPECT(cudaMalloc(&a, 4) == cudaErrorIllegalAddress);
+  }
   puts("the program works");
 }

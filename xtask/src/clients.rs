@@ -11,14 +11,17 @@
 //! `--libraries FOLDER` uses `ptxvm` and its libraries from there and builds nothing. `--suites` also runs
 //! the clients' own tests. Collections of programs (`hecbench`, `cuda-samples`) run with `--suites` if
 //! `--sources FOLDER` gives their location. A client that cannot run here is listed as skipped, with the
-//! missing requirement.
+//! missing requirement. `--tool NAME` runs everything under that tool of `ptxvm exec`, `--tool all` once
+//! under each; findings fail the task as failures do, unless the client's rules accept them (`watch.rs`).
 
 mod programs;
+mod watch;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
+use watch::{Found, Watch};
 
 /// How a client is installed and run.
 enum Program {
@@ -190,6 +193,8 @@ struct Row {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Passed,
+    /// It passed, and its tool found this much.
+    Findings(usize),
     Failed,
     /// It failed, but is not required.
     Optional,
@@ -197,22 +202,54 @@ enum Outcome {
     Skipped,
 }
 
+/// A run that did not fail.
+#[derive(Default)]
+struct Done {
+    /// What its tool found; 0 without a tool.
+    findings: usize,
+    note: String,
+}
+
+impl Done {
+    /// A run of which the note says something, and what its tool found.
+    fn with(note: impl Into<String>, found: Option<Found>) -> Self {
+        let note = note.into();
+        match found {
+            None => Self { findings: 0, note },
+            Some(found) if note.is_empty() => Self { findings: found.count, note: found.note },
+            Some(found) if found.note.is_empty() => Self { findings: found.count, note },
+            Some(found) => Self { findings: found.count, note: format!("{note}; {}", found.note) },
+        }
+    }
+}
+
+/// A client that is ready to run.
+enum Installed<'a> {
+    /// A program and its arguments.
+    Command(Vec<OsString>),
+    /// A list of third-party programs.
+    List(programs::Tools<'a>, PathBuf),
+}
+
 /// The options of a run.
 struct Wish<'a> {
     suites: bool,
     sources: Option<&'a Path>,
+    /// Each client runs once under each of these, or once without a tool.
+    tools: Vec<&'static str>,
 }
 
 /// Runs the named clients, or all.
 pub(crate) fn clients(arguments: &[String]) -> Result<(), String> {
     let mut names = Vec::new();
-    let (mut libraries, mut wish) = (None, Wish { suites: false, sources: None });
+    let (mut libraries, mut wish) = (None, Wish { suites: false, sources: None, tools: Vec::new() });
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
         match argument.as_str() {
             "--libraries" => libraries = Some(rest.next().ok_or("--libraries names a folder")?),
             "--sources" => wish.sources = Some(Path::new(rest.next().ok_or("--sources names a folder")?)),
             "--suites" => wish.suites = true,
+            "--tool" => wish.tools = watch::tools(rest.next().ok_or("--tool names a tool, or all")?)?,
             name => names.push(name),
         }
     }
@@ -227,24 +264,29 @@ pub(crate) fn clients(arguments: &[String]) -> Result<(), String> {
         println!("{row}");
         rows.push(row);
     };
-    let of = |client: &Client, result: &Result<String, String>| match result {
-        Ok(_) => Outcome::Passed,
-        Err(_) if client.required => Outcome::Failed,
-        Err(_) => Outcome::Optional,
+    let runs = match wish.tools.as_slice() {
+        [] => vec![None],
+        tools => tools.iter().copied().map(Some).collect(),
     };
     for client in CLIENTS.iter().filter(|client| names.is_empty() || names.contains(&client.name)) {
-        let start = Instant::now();
+        let mut start = Instant::now();
         if let Some(missing) = missing(client, &wish) {
             add(client.name.to_owned(), Outcome::Skipped, start, missing);
             continue;
         }
-        let result = place.run(client, &wish);
-        add(client.name.to_owned(), of(client, &result), start, result.unwrap_or_else(|why| why));
-        if let (true, Some(suite)) = (wish.suites, &client.suite) {
-            let start = Instant::now();
-            let result = place.suite(client, suite);
-            let name = format!("{}'s tests", client.name);
-            add(name, of(client, &result), start, result.unwrap_or_else(|why| why));
+        let installed = place.install(client, &wish);
+        for tool in &runs {
+            let of_tool = tool.map(|tool| format!(" {tool}")).unwrap_or_default();
+            let result = installed.as_ref().map_err(String::clone);
+            let result = result.and_then(|installed| place.run(client, installed, *tool));
+            let (end, note) = outcome(client, result);
+            add(format!("{}{of_tool}", client.name), end, start, note);
+            if let (true, Some(suite)) = (wish.suites, &client.suite) {
+                let start = Instant::now();
+                let (end, note) = outcome(client, place.suite(client, suite, *tool));
+                add(format!("{}'s tests{of_tool}", client.name), end, start, note);
+            }
+            start = Instant::now();
         }
     }
     println!();
@@ -254,19 +296,40 @@ pub(crate) fn clients(arguments: &[String]) -> Result<(), String> {
     let count = |outcome| rows.iter().filter(|row| row.outcome == outcome).count();
     let (passed, failed, optional, skipped) =
         (count(Outcome::Passed), count(Outcome::Failed), count(Outcome::Optional), count(Outcome::Skipped));
-    println!("{passed} passed, {failed} failed, {optional} failed that are optional, {skipped} skipped");
-    if failed == 0 { Ok(()) } else { Err(format!("{failed} clients failed")) }
+    let found = rows.iter().filter(|row| matches!(row.outcome, Outcome::Findings(_))).count();
+    let with_findings =
+        if wish.tools.is_empty() { String::new() } else { format!("{found} with findings, ") };
+    println!(
+        "{passed} passed, {with_findings}{failed} failed, {optional} failed that are optional, {skipped} skipped"
+    );
+    match failed + found {
+        0 => Ok(()),
+        _ if found == 0 => Err(format!("{failed} clients failed")),
+        _ => Err(format!("{failed} clients failed, {found} have findings")),
+    }
+}
+
+/// The outcome of a client's run, and the note of its row.
+fn outcome(client: &Client, result: Result<Done, String>) -> (Outcome, String) {
+    match result {
+        Ok(Done { findings: 0, note }) => (Outcome::Passed, note),
+        Ok(Done { findings, note }) => (Outcome::Findings(findings), note),
+        Err(why) if client.required => (Outcome::Failed, why),
+        Err(why) => (Outcome::Optional, why),
+    }
 }
 
 impl std::fmt::Display for Row {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let outcome = match self.outcome {
-            Outcome::Passed => "passed",
-            Outcome::Failed => "FAILED",
-            Outcome::Optional => "failed (optional)",
-            Outcome::Skipped => "skipped",
+            Outcome::Passed => "passed".to_owned(),
+            Outcome::Findings(1) => "1 finding".to_owned(),
+            Outcome::Findings(count) => format!("{count} findings"),
+            Outcome::Failed => "FAILED".to_owned(),
+            Outcome::Optional => "failed (optional)".to_owned(),
+            Outcome::Skipped => "skipped".to_owned(),
         };
-        write!(f, "{:<20} {outcome:<18} {:>5} s  {}", self.name, self.seconds, self.note)
+        write!(f, "{:<28} {outcome:<18} {:>5} s  {}", self.name, self.seconds, self.note)
     }
 }
 
@@ -313,13 +376,16 @@ impl Place {
         Ok(Self { root, work, libraries })
     }
 
-    /// Runs a client; returns a note if it passes.
-    fn run(&self, client: &Client, wish: &Wish<'_>) -> Result<String, String> {
+    /// Installs or builds a client.
+    fn install<'a>(&self, client: &Client, wish: &Wish<'a>) -> Result<Installed<'a>, String> {
         let script = |name: &str| self.root.join("tests/clients").join(name);
-        let passed = match client.program {
+        let command = |parts: &[&Path]| {
+            Ok(Installed::Command(parts.iter().map(|part| part.as_os_str().to_owned()).collect()))
+        };
+        match client.program {
             Program::Python(packages, name) => {
                 let python = self.environment(client.name, packages, &[])?;
-                self.exec(client, &[python.as_os_str(), script(name).as_os_str()])
+                command(&[&python, &script(name)])
             }
             Program::Compiled(packages, name) => {
                 let cuda = self.cuda()?;
@@ -336,7 +402,7 @@ impl Place {
                     ("CUDA_ROOT", cuda.clone()),
                 ];
                 let python = self.environment(client.name, packages, &variables)?;
-                self.exec(client, &[python.as_os_str(), script(name).as_os_str(), cuda.as_os_str()])
+                command(&[&python, &script(name), &cuda])
             }
             Program::Rust(name) => {
                 let cuda = self.cuda()?;
@@ -345,7 +411,7 @@ impl Place {
                 cargo.args(["build", "--quiet"]).current_dir(script(name));
                 cargo.env("CARGO_TARGET_DIR", &build).env("CUDA_PATH", &cuda).env("CUDA_LIBRARY_PATH", &cuda);
                 run(&mut cargo, "cargo build")?;
-                self.exec(client, &[build.join("debug").join(format!("client-{name}")).as_os_str()])
+                command(&[&build.join("debug").join(format!("client-{name}"))])
             }
             Program::Cpp(name, runtime) => {
                 let cuda = self.cuda()?;
@@ -357,7 +423,7 @@ impl Place {
                 clang.arg(script(name)).arg("-o").arg(&program);
                 clang.arg(format!("-L{}", cuda.join("lib64").display())).args(runtime);
                 run(&mut clang, "clang")?;
-                self.exec(client, &[program.as_os_str()])
+                command(&[&program])
             }
             Program::Sources(list) => {
                 let tools = programs::Tools {
@@ -367,22 +433,48 @@ impl Place {
                     sources: wish.sources.ok_or("--sources names the folder with its programs")?,
                     results: self.work.join(client.name),
                 };
-                return tools.run_all(&script(list));
+                Ok(Installed::List(tools, script(list)))
             }
-        };
-        passed.map(|()| String::new())
+        }
     }
 
-    /// Runs a command under `ptxvm exec`.
-    fn exec(&self, client: &Client, command: &[&std::ffi::OsStr]) -> Result<(), String> {
-        run(&mut self.command(client, command), "its program")
+    /// Runs a client under a tool, or without one.
+    fn run(
+        &self,
+        client: &Client,
+        installed: &Installed<'_>,
+        tool: Option<&'static str>,
+    ) -> Result<Done, String> {
+        let command = match installed {
+            Installed::List(tools, list) => return tools.run_all(list, tool),
+            Installed::Command(command) => command,
+        };
+        let watch = self.watch(client.name, tool)?;
+        let mut program = self.command(client, command, watch.as_ref());
+        match watch {
+            None => run(&mut program, "its program").map(|()| Done::default()),
+            Some(watch) => {
+                let _four_with_findings =
+                    program.status().map_err(|error| format!("its program does not start: {error}"))?;
+                watch.done("its program", String::new())
+            }
+        }
+    }
+
+    /// What watches a program, if anything does.
+    fn watch(&self, name: &str, tool: Option<&'static str>) -> Result<Option<Watch>, String> {
+        tool.map(|tool| Watch::new(tool, &self.work.join("findings"), name)).transpose()
     }
 
     /// A command under `ptxvm exec`.
-    fn command(&self, client: &Client, command: &[&std::ffi::OsStr]) -> Command {
+    fn command(&self, client: &Client, command: &[impl AsRef<OsStr>], watch: Option<&Watch>) -> Command {
         let mut program = Command::new(self.libraries.join("ptxvm"));
-        program.arg("exec").args(client.options).arg("--").args(command);
-        program.envs(client.variables.iter().copied());
+        program.arg("exec").args(client.options);
+        match watch {
+            None => program.arg("--"),
+            Some(watch) => program.args(watch.options()).arg("--").args(watch.shell()),
+        };
+        program.args(command).envs(client.variables.iter().copied());
         // Input for `cargo xtask soak`.
         program.env("PTXVM_KEEP_PTX", self.work.join("kernels"));
         program
@@ -390,8 +482,12 @@ impl Place {
 
     /// Runs a client's own tests. Their results are listed in a file; the task fails only if they cannot be
     /// run.
-    fn suite(&self, client: &Client, suite: &Suite) -> Result<String, String> {
-        let results = self.work.join(format!("{}-tests.jsonl", client.name));
+    fn suite(&self, client: &Client, suite: &Suite, tool: Option<&'static str>) -> Result<Done, String> {
+        let name = format!("{}-tests", client.name);
+        // Tests that a file of results lists are not run again.
+        let of_tool = tool.map(|tool| format!("-{tool}")).unwrap_or_default();
+        let results = self.work.join(format!("{name}{of_tool}.jsonl"));
+        let watch = self.watch(&name, tool)?;
         match suite {
             Suite::Unittest { folder, package, needs } => {
                 let Program::Python(packages, _) = client.program else {
@@ -402,9 +498,9 @@ impl Place {
                 pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(*needs);
                 run(&mut pip, "pip install")?;
                 let script = self.root.join("tests/clients/suite.py");
-                let mut command: Vec<&std::ffi::OsStr> = vec![python.as_os_str(), script.as_os_str()];
+                let mut command: Vec<&OsStr> = vec![python.as_os_str(), script.as_os_str()];
                 command.extend([results.as_os_str(), "2".as_ref(), folder.as_ref(), package.as_ref()]);
-                last_line(&mut self.command(client, &command))
+                last_line(&mut self.command(client, &command, watch.as_ref()), watch.as_ref())
             }
             Suite::Crate { name, features, filter } => {
                 let source = crate_source(&self.root.join("tests/clients").join(name), name)?;
@@ -428,16 +524,19 @@ impl Place {
                     "--",
                     "--test-threads=1",
                 ];
-                let mut command: Vec<&std::ffi::OsStr> = vec![cargo.as_os_str()];
-                command.extend(arguments.iter().map(std::ffi::OsStr::new));
-                let mut command = self.command(client, &command);
+                let mut command: Vec<&OsStr> = vec![cargo.as_os_str()];
+                command.extend(arguments.iter().map(OsStr::new));
+                let mut command = self.command(client, &command, watch.as_ref());
                 command.current_dir(&copy).env("CARGO_TARGET_DIR", &target).env("LD_LIBRARY_PATH", &compiler);
                 let output =
                     command.output().map_err(|error| format!("cargo test does not start: {error}"))?;
                 let text = String::from_utf8_lossy(&output.stdout).into_owned();
                 std::fs::write(&results, &text).map_err(|error| error.to_string())?;
                 let total = text.lines().rev().find(|line| line.starts_with("test result:"));
-                total.map(str::to_owned).ok_or_else(|| String::from_utf8_lossy(&output.stderr).into_owned())
+                let total = total.ok_or_else(|| String::from_utf8_lossy(&output.stderr).into_owned())?;
+                // Failed tests are counted in that line.
+                let findings = watch.map(|watch| watch.found()).transpose()?;
+                Ok(Done::with(total, findings))
             }
         }
     }
@@ -538,14 +637,16 @@ fn crate_source(project: &Path, name: &str) -> Result<PathBuf, String> {
 }
 
 /// The last line of a command's output; the rest goes to standard error.
-fn last_line(command: &mut Command) -> Result<String, String> {
+fn last_line(command: &mut Command, watch: Option<&Watch>) -> Result<Done, String> {
     let output = command.stderr(std::process::Stdio::inherit()).output();
     let output = output.map_err(|error| format!("its tests do not start: {error}"))?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    if !output.status.success() {
-        return Err(format!("its tests ended with {}", output.status));
+    let last = || text.lines().last().map(str::to_owned).ok_or_else(|| "its tests said nothing".to_owned());
+    match watch {
+        Some(watch) => watch.done("its tests", last()?),
+        None if output.status.success() => Ok(Done { findings: 0, note: last()? }),
+        None => Err(format!("its tests ended with {}", output.status)),
     }
-    text.lines().last().map(str::to_owned).ok_or_else(|| "its tests said nothing".to_owned())
 }
 
 /// A client's missing requirement, if any.

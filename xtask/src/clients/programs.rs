@@ -5,9 +5,11 @@
 //! source files; options of the compiler; the arguments of its runs, separated by `;`; and, if it cannot
 //! pass, the reason. `#` begins a comment.
 //!
-//! Invariant: a program passes when each of its runs exits with 0 and prints no `FAIL`. The repository
-//! contains no third-party code: the list names files and arguments.
+//! Invariant: a program passes when each of its runs exits with 0 and prints no `FAIL`; what a tool finds in
+//! it is counted separately. The repository contains no third-party code: the list names files and arguments.
 
+use super::Done;
+use super::watch::Watch;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -40,33 +42,41 @@ pub(super) struct Tools<'a> {
 }
 
 impl Tools<'_> {
-    /// Builds and runs the programs of a list; returns the summary, which is also the last printed line.
-    pub(super) fn run_all(&self, list: &Path) -> Result<String, String> {
+    /// Builds the programs of a list and runs them, under a tool if one is named; returns the summary.
+    pub(super) fn run_all(&self, list: &Path, tool: Option<&'static str>) -> Result<Done, String> {
         let text = std::fs::read_to_string(list)
             .map_err(|error| format!("cannot read `{}`: {error}", list.display()))?;
         let programs = parse(&text).map_err(|why| format!("{}: {why}", list.display()))?;
         std::fs::create_dir_all(&self.results).map_err(|error| error.to_string())?;
-        let (mut passed, mut absent, mut unexpected) = (0, 0, Vec::new());
+        let (mut passed, mut absent, mut unexpected, mut findings) = (0, 0, Vec::new(), 0);
         for program in &programs {
             if !self.sources.join(program.folder).is_dir() {
                 absent += 1;
                 continue;
             }
-            let outcome = self.build(program).and_then(|binary| self.run(program, &binary));
+            let outcome = self.build(program).and_then(|binary| self.run(program, &binary, tool));
             match (&outcome, program.known) {
-                (Ok(()), _) => passed += 1,
+                (Ok(done), _) => {
+                    passed += 1;
+                    findings += done.findings;
+                }
                 (Err(_), Some(_)) => {}
                 (Err(_), None) => unexpected.push(program.folder),
             }
             let known = program.known.map(|why| format!(" (known: {why})")).unwrap_or_default();
             match outcome {
-                Ok(()) => println!("{}: passed", program.folder),
+                Ok(Done { findings: 0, .. }) => println!("{}: passed", program.folder),
+                Ok(Done { findings, note }) => println!("{}: {findings} findings: {note}", program.folder),
                 Err(why) => println!("{}: {why}{known}", program.folder),
             }
         }
         let total = programs.len() - absent;
         let sum = format!("{passed} of {total} passed, {absent} are not in that folder");
-        if unexpected.is_empty() { Ok(sum) } else { Err(format!("{sum}; failed: {}", unexpected.join(", "))) }
+        if unexpected.is_empty() {
+            Ok(Done { findings, note: sum })
+        } else {
+            Err(format!("{sum}; failed: {}", unexpected.join(", ")))
+        }
     }
 
     fn build(&self, program: &Program<'_>) -> Result<PathBuf, String> {
@@ -114,20 +124,35 @@ impl Tools<'_> {
         }
     }
 
-    fn run(&self, program: &Program<'_>, binary: &Path) -> Result<(), String> {
+    fn run(&self, program: &Program<'_>, binary: &Path, tool: Option<&'static str>) -> Result<Done, String> {
+        let (mut findings, mut notes) = (0, Vec::new());
         for (number, arguments) in program.runs.iter().enumerate() {
+            let file = binary.with_extension(format!("run{number}"));
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            let watch = tool.map(|tool| Watch::new(tool, &self.results, &name)).transpose()?;
             let mut command = Command::new("timeout");
             command.current_dir(self.sources.join(program.folder)).arg(RUN_LIMIT).arg(&self.ptxvm);
-            command.args(["exec", "--sm", "80", "--log", "refused", "--"]).arg(binary).args(arguments);
-            let (status, text) = output(&mut command, &binary.with_extension(format!("run{number}")))?;
-            match status {
-                0 if !text.contains("FAIL") => {}
-                0 => return Err("it says that its results are wrong".to_owned()),
-                124 => return Err(format!("ran for more than {RUN_LIMIT} seconds")),
-                status => return Err(format!("ended with {status}")),
+            command.args(["exec", "--sm", "80", "--log", "refused"]);
+            match &watch {
+                None => command.arg("--"),
+                Some(watch) => command.args(watch.options()).arg("--").args(watch.shell()),
+            };
+            let (status, text) = output(command.arg(binary).args(arguments), &file)?;
+            match (&watch, status) {
+                (_, 124) => return Err(format!("ran for more than {RUN_LIMIT} seconds")),
+                (None, status) if status != 0 => return Err(format!("ended with {status}")),
+                (_, _) if text.contains("FAIL") => {
+                    return Err("it says that its results are wrong".to_owned());
+                }
+                (None, _) => {}
+                (Some(watch), _) => {
+                    let done = watch.done("it", String::new())?;
+                    findings += done.findings;
+                    notes.extend(Some(done.note).filter(|note| !note.is_empty()));
+                }
             }
         }
-        Ok(())
+        Ok(Done { findings, note: notes.join("; ") })
     }
 }
 
