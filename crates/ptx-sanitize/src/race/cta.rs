@@ -151,19 +151,23 @@ impl Cta {
     }
 
     /// What these lanes and their operations before now make known together.
-    fn gather(&self, warp: u8, lanes: Mask, live: Mask, into: &mut Gathered) {
+    fn gather(&self, warp: u8, lanes: Mask, into: &mut Gathered) {
         let Some(state) = self.warps.get(usize::from(warp)) else { return };
         let first: Thread = thread_of(warp, 0);
-        let all = lanes & live == live;
+        // Lanes that have exited take no part, so they keep what they did to themselves.
+        let whole = lanes & state.existing == state.existing;
         match &state.lanes {
-            Lanes::Uniform(lane) if all => {
+            Lanes::Uniform(lane) if whole => {
                 into.known.absorb(&lane.known);
                 into.mark(|home| home.raise_warp(ASYNC + first, lane.waited));
             }
             Lanes::Uniform(_) | Lanes::Split(_) => {
-                for at in lanes_of(lanes) {
+                let split = matches!(state.lanes, Lanes::Split(_));
+                for (index, at) in lanes_of(lanes).enumerate() {
                     let lane = state.lane(at);
-                    into.known.absorb(&lane.known);
+                    if split || index == 0 {
+                        into.known.absorb(&lane.known);
+                    }
                     into.mark(|home| {
                         home.raise_thread(thread_of(warp, at), self.now);
                         home.raise_thread(ASYNC + thread_of(warp, at), lane.waited);
@@ -171,17 +175,17 @@ impl Cta {
                 }
             }
         }
-        if all {
+        if whole {
             into.mark(|home| home.raise_warp(first, self.now));
         }
     }
 
     /// Lanes arrive at a barrier; `waiting`: those that wait.
-    pub(crate) fn arrives(&mut self, warp: u8, id: u32, (lanes, waiting): (Mask, Mask), live: Mask) {
+    pub(crate) fn arrives(&mut self, warp: u8, id: u32, lanes: Mask, waiting: Mask) {
         let at = id as usize % 16;
         let mut coming =
             self.bars[at].coming.take().unwrap_or_else(|| Gathered::new(self.index, self.height));
-        self.gather(warp, lanes, live, &mut coming);
+        self.gather(warp, lanes, &mut coming);
         let existing = self.warps.get(usize::from(warp)).map_or(0, |warp| warp.existing);
         if waiting & existing == existing {
             coming.whole.push(warp);
@@ -216,7 +220,7 @@ impl Cta {
     /// `bar.warp.sync` of these lanes.
     pub(crate) fn warp_syncs(&mut self, warp: u8, lanes: Mask, live: Mask) {
         let mut coming = Gathered::new(self.index, self.height);
-        self.gather(warp, lanes, live, &mut coming);
+        self.gather(warp, lanes, &mut coming);
         if let Some(state) = self.warps.get_mut(usize::from(warp)) {
             state.each(lanes, live, |lane| lane.known = coming.known.clone());
             state.merge(live);

@@ -130,7 +130,7 @@ impl Detector {
     /// Lanes arrive at a barrier; `waiting`: those of them that wait.
     pub(crate) fn barrier_arrives(&mut self, at: At, id: u32, lanes: Mask, waiting: Mask) {
         if let Some(cta) = self.cta(at) {
-            cta.arrives(at.warp, id, (lanes, waiting), at.live);
+            cta.arrives(at.warp, id, lanes, waiting);
         }
     }
 

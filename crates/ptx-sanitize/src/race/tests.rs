@@ -168,6 +168,25 @@ fn warp_sync_orders_its_members_only() {
     m.race(Missing::Syncwarp);
 }
 
+#[test]
+fn lanes_that_have_exited_are_ordered_by_no_barrier() {
+    let left = !0b10;
+    let here = At { live: left, ..at(A) };
+    let mut m = Machine::new(1);
+    m.op(NEXT, weak(Kind::Store), SHARED.0);
+    m.0.warp_syncs(here, left);
+    m.op(A, weak(Kind::Load), SHARED.0);
+    m.race(Missing::Syncwarp);
+    let mut m = Machine::new(1);
+    m.op(NEXT, weak(Kind::Store), SHARED.0);
+    m.0.barrier_arrives(here, 0, left, left);
+    m.0.barrier_arrives(at(WARP), 0, u32::MAX, u32::MAX);
+    m.0.barrier_completes(at(WARP), 0);
+    m.0.barrier_releases(at(WARP), 0, u32::MAX);
+    m.op(WARP, weak(Kind::Load), SHARED.0);
+    m.race(Missing::Barrier);
+}
+
 fn message(m: &mut Machine, to: T, write: Op, fence: Option<bool>, read: Op, after: Option<bool>) {
     m.op(A, weak(Kind::Store), DATA);
     if let Some(wide) = fence {
