@@ -77,6 +77,11 @@ impl Choice {
                     flow.set(read, index);
                 }
             }
+            for (index, depends) in &graph.flow {
+                for read in bits(*depends) {
+                    flow.set(read, *index);
+                }
+            }
             if flow.is_cyclic() {
                 return Err(Rule::NoThinAir);
             }

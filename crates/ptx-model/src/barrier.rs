@@ -2,12 +2,15 @@
 //!
 //! Uses of a barrier without a count belong to all threads of the CTA that execute it: the first uses form a
 //! phase, then the second uses. With a count of n, each phase is a choice of n threads, because any of them
-//! may arrive first. For uses beyond the last complete phase see the crate's documentation.
+//! may arrive first. For uses beyond the last complete phase see the crate's documentation. The uses of
+//! `bar.warp.sync` with one mask in one warp form phases in the same way, and a phase is complete when each
+//! thread that the mask names has arrived or ended.
 //!
-//! Invariant: [`phases`] returns only phases in which every waiting thread ends.
+//! Invariant: [`phases`] returns only phases in which every waiting thread ends, and depends on no value but
+//! the numbers, counts and masks that the paths fix; the results of reductions are computed from the phases.
 
-use crate::event::{BarrierUse, Event, Kind};
-use crate::test::{BarrierKind, Test};
+use crate::event::{Barrier, Event, Kind};
+use crate::test::{ReduceOp, Test};
 use std::collections::BTreeMap;
 
 /// Most ways to choose phases. Chosen: two phases of 4 among 8 threads and one more.
@@ -18,24 +21,68 @@ pub(crate) type Phases = Vec<Vec<usize>>;
 
 /// The operations of complete phases, and the waiting ones on the same barrier that are in no phase: they
 /// pass after these phases.
-pub(crate) fn later(test: &Test, events: &[Event], phases: &Phases) -> Vec<(usize, usize)> {
+pub(crate) fn later(events: &[Event], phases: &Phases) -> Vec<(usize, usize)> {
     let mut pairs = Vec::new();
     for (late, event) in events.iter().enumerate() {
-        let waits = event.kind == Kind::Barrier(BarrierKind::Sync);
-        if waits && !phases.iter().any(|phase| phase.contains(&late)) {
-            let members = phases.iter().flatten().filter(|member| same_barrier(test, events, **member, late));
+        if event.waits() && !phases.iter().any(|phase| phase.contains(&late)) {
+            let members = phases.iter().flatten().filter(|member| same_barrier(events, **member, late));
             pairs.extend(members.map(|member| (*member, late)));
         }
     }
     pairs
 }
 
-/// Whether two events are uses of one barrier of one CTA.
-fn same_barrier(test: &Test, events: &[Event], a: usize, b: usize) -> bool {
-    let (of_a, of_b) = (&events[a], &events[b]);
-    let (Some(x), Some(y)) = (of_a.barrier, of_b.barrier) else { return false };
-    let place = |event: &Event| test.threads[event.thread].placement;
-    (x.instance, x.id) == (y.instance, y.id) && place(of_a).same_cta(place(of_b))
+/// Whether two events are uses of one barrier.
+fn same_barrier(events: &[Event], a: usize, b: usize) -> bool {
+    let of = |event: usize| events[event].barrier.as_ref().map(|of| of.barrier);
+    of(a).is_some() && of(a) == of(b)
+}
+
+/// The mask of a `bar.warp.sync` of a thread, which is in it.
+///
+/// # Errors
+/// The thread is not in it: the behaviour is undefined (9.7.12.2).
+pub(crate) fn mask_of(test: &Test, thread: usize, value: u64) -> Result<u32, String> {
+    let mask = (value & u64::from(u32::MAX)) as u32;
+    let lane = test.lane_of(thread);
+    if mask >> lane & 1 != 0 {
+        return Ok(mask);
+    }
+    let number = test.threads[thread].number;
+    Err(format!(
+        "the mask {mask:#x} does not name lane {lane}, which P{number} is: the behaviour is undefined"
+    ))
+}
+
+/// The reductions of a phase whose result is unpredictable, as other uses of the barrier are mixed with them
+/// (9.7.12.1): the event, and the greatest result.
+pub(crate) fn unpredictable(events: &[Event], phases: &Phases) -> Vec<(usize, u64)> {
+    let mut open = Vec::new();
+    for phase in phases {
+        let ops: Vec<Option<ReduceOp>> =
+            phase.iter().map(|event| events[*event].reduces().map(|(op, _)| *op)).collect();
+        if ops.iter().any(|op| *op != ops[0]) {
+            let most = |op: ReduceOp| op.most(phase.len() as u64);
+            open.extend(phase.iter().zip(&ops).filter_map(|(event, op)| Some((*event, most((*op)?)))));
+        }
+    }
+    open
+}
+
+/// Every combination of results from 0 to these, each of its event; `None` if there are too many.
+pub(crate) fn results(open: &[(usize, u64)]) -> Option<Vec<Vec<(usize, u64)>>> {
+    let mut all = vec![Vec::new()];
+    for (event, most) in open {
+        let longer = |start: &Vec<(usize, u64)>| {
+            let with = |result| start.iter().copied().chain([(*event, result)]).collect();
+            (0..=*most).map(with).collect::<Vec<_>>()
+        };
+        all = all.iter().flat_map(longer).collect();
+        if all.len() > MOST_CHOICES {
+            return None;
+        }
+    }
+    Some(all)
 }
 
 /// What the barriers of a candidate can do.
@@ -51,18 +98,15 @@ pub(crate) struct Choices {
 
 /// All choices of phases.
 pub(crate) fn phases(test: &Test, events: &[Event]) -> Choices {
-    // The barrier of a CTA, by its first thread: uses of each thread in program order.
-    let mut barriers: BTreeMap<(usize, u64, u64), Vec<Vec<usize>>> = BTreeMap::new();
-    let mut counts: BTreeMap<(usize, u64, u64), u64> = BTreeMap::new();
+    // Uses of each thread in program order.
+    let mut barriers: BTreeMap<Barrier, Vec<Vec<usize>>> = BTreeMap::new();
+    let mut counts: BTreeMap<Barrier, u64> = BTreeMap::new();
     for (index, event) in events.iter().enumerate() {
-        let Some(BarrierUse { instance, id, count }) = event.barrier else { continue };
-        let placement = test.threads[event.thread].placement;
-        let cta = test.threads.iter().position(|other| other.placement.same_cta(placement)).unwrap_or(0);
-        let key = (cta, instance, id);
-        let uses = barriers.entry(key).or_insert_with(|| vec![Vec::new(); test.threads.len()]);
+        let Some(of) = &event.barrier else { continue };
+        let uses = barriers.entry(of.barrier).or_insert_with(|| vec![Vec::new(); test.threads.len()]);
         uses[event.thread].push(index);
-        if let Some(count) = count {
-            let most = counts.entry(key).or_insert(0);
+        if let Some(count) = of.count {
+            let most = counts.entry(of.barrier).or_insert(0);
             *most = count.max(*most);
         }
     }
@@ -88,9 +132,8 @@ pub(crate) fn phases(test: &Test, events: &[Event]) -> Choices {
         }
         all.complete = next;
     }
-    let counted = |event: usize| events[event].barrier.is_some_and(|u| u.count.is_some());
     let before = all.complete.len();
-    all.complete.retain(|phases| all_end(test, events, phases, &counted));
+    all.complete.retain(|phases| all_end(test, events, phases));
     all.may_hang = all.complete.len() < before;
     all
 }
@@ -134,12 +177,13 @@ fn choose(
     }
 }
 
-/// Whether every thread comes to its end: it waits at a use until all of its phase have arrived. A counted
-/// use outside of all phases waits for ever if its barrier has no phase, and not at all if it has.
-fn all_end(test: &Test, events: &[Event], phases: &Phases, counted: &impl Fn(usize) -> bool) -> bool {
+/// Whether every thread comes to its end: it waits at a use until all of its phase have arrived. Outside of
+/// all phases, a reduction waits for ever, and another counted use waits for ever if its barrier has no phase
+/// and not at all if it has.
+fn all_end(test: &Test, events: &[Event], phases: &Phases) -> bool {
     let phase_of = |event: usize| phases.iter().position(|phase| phase.contains(&event));
-    let has_phase =
-        |event: usize| phases.iter().flatten().any(|other| same_barrier(test, events, *other, event));
+    let counted = |event: usize| events[event].barrier.as_ref().is_some_and(|of| of.count.is_some());
+    let has_phase = |event: usize| phases.iter().flatten().any(|other| same_barrier(events, *other, event));
     let mut uses: Vec<Vec<usize>> = vec![Vec::new(); test.threads.len()];
     for (index, event) in events.iter().enumerate() {
         if matches!(event.kind, Kind::Barrier(_)) {
@@ -160,10 +204,18 @@ fn all_end(test: &Test, events: &[Event], phases: &Phases, counted: &impl Fn(usi
                     arrived[phase] += 1;
                     moved = true;
                 }
-                let waits = events[use_].kind == Kind::Barrier(BarrierKind::Sync)
+                let ended = |other: usize| at[other] == uses[other].len();
+                let missing = |phase: usize| match events[use_].barrier.as_ref().map(|of| of.barrier) {
+                    // A thread that is in no use of this phase must end.
+                    Some(Barrier::Warp { warp, mask }) => test.named_by(warp, mask).any(|other| {
+                        !ended(other) && !phases[phase].iter().any(|member| events[*member].thread == other)
+                    }),
+                    Some(Barrier::Cta { .. }) | None => false,
+                };
+                let waits = events[use_].waits()
                     && match phase {
-                        Some(phase) => arrived[phase] < phases[phase].len(),
-                        None => counted(use_) && !has_phase(use_),
+                        Some(phase) => arrived[phase] < phases[phase].len() || missing(phase),
+                        None => events[use_].reduces().is_some() || (counted(use_) && !has_phase(use_)),
                     };
                 if waits {
                     break;

@@ -3,6 +3,7 @@
 use crate::Error;
 use crate::axioms::{Choice, Derived};
 use crate::barrier;
+use crate::event::Event;
 use crate::execution::Execution;
 use crate::graph::Graph;
 use crate::memory::{Memory, unknown_values};
@@ -242,15 +243,19 @@ impl<'t> Candidates<'t> {
         }
         let mut graph = Graph::new(self.test, &self.memory, self.model, rules, paths);
         let choices = barrier::phases(self.test, &graph.events);
+        let limit = || Error::limit(0, "barriers can be used in more than 4096 ways".to_owned());
         if choices.cut {
-            return Err(Error::limit(0, "barriers can be used in more than 4096 ways".to_owned()));
+            return Err(limit());
         }
         *may_hang |= choices.may_hang;
         let ordered = by_symmetry(&graph, at, classes);
         for phases in &choices.complete {
-            graph.set_barriers(phases);
-            if try_one(&graph, &ordered)? {
-                return Ok(true);
+            let open = barrier::unpredictable(&graph.events, phases);
+            for chosen in barrier::results(&open).ok_or_else(limit)? {
+                graph.set_barriers(phases, &chosen);
+                if try_one(&graph, &ordered)? {
+                    return Ok(true);
+                }
             }
         }
         Ok(false)
@@ -295,7 +300,8 @@ fn by_symmetry(graph: &Graph<'_>, at: &[usize], classes: &[Vec<usize>]) -> Vec<(
             let (base, other) = (graph.first[first], graph.first[second]);
             let events = 0..graph.paths[first].events.len();
             // The barriers must be symmetric too, and their phases are not looked at.
-            if graph.events.iter().any(|event| event.barrier.is_some_and(|u| u.count.is_some())) {
+            let counted = |event: &Event| event.barrier.as_ref().is_some_and(|of| of.count.is_some());
+            if graph.events.iter().any(counted) {
                 continue;
             }
             let writes = events.map(|local| (base + local, other + local));

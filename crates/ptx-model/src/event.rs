@@ -4,7 +4,7 @@
 //! [`Event::other_half`], and a vector or packed access one event for each element. Initial values are no
 //! events: see [`crate::graph`].
 
-use crate::test::{BarrierKind, Proxy, ProxyFence, Scope, Space};
+use crate::test::{BarrierKind, Proxy, ProxyFence, ReduceOp, Scope, Space};
 use crate::value::Expr;
 use std::rc::Rc;
 
@@ -55,12 +55,22 @@ impl Access {
     }
 }
 
-/// A use of a barrier.
+/// A barrier. CTAs and warps are named by the index of their first thread in the test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Barrier {
+    /// `bar`, `barrier`.
+    Cta { cta: usize, instance: u64, id: u64 },
+    /// `bar.warp.sync`: uses with other masks are uses of other barriers (9.7.12.2).
+    Warp { warp: usize, mask: u32 },
+}
+
+/// A use of a barrier.
+#[derive(Clone, Debug)]
 pub(crate) struct BarrierUse {
-    pub(crate) instance: u64,
-    pub(crate) id: u64,
+    pub(crate) barrier: Barrier,
     pub(crate) count: Option<u64>,
+    /// Of `.red`: the operation, and the predicate of the thread, which is 0 or 1. The event has a result.
+    pub(crate) reduction: Option<(ReduceOp, Rc<Expr>)>,
 }
 
 /// An event.
@@ -86,7 +96,8 @@ pub(crate) struct Event {
     pub(crate) atomic: bool,
     /// Of a `red`, which is no read operation (Table 17).
     pub(crate) reduction: bool,
-    /// The reads of its thread that its address, value or execution depends on, as bits.
+    /// The reads and barrier reductions of its thread that its address, value or execution depends on, as
+    /// bits.
     pub(crate) depends: u128,
     /// Of an asynchronous copy: the event of its thread from which program order holds.
     pub(crate) done_at: Option<usize>,
@@ -100,5 +111,15 @@ impl Event {
 
     pub(crate) fn is_write(&self) -> bool {
         self.kind == Kind::Write
+    }
+
+    /// The reduction of a `bar.red`: its operation and the thread's predicate.
+    pub(crate) fn reduces(&self) -> Option<&(ReduceOp, Rc<Expr>)> {
+        self.barrier.as_ref()?.reduction.as_ref()
+    }
+
+    /// Whether it waits at a barrier until the phase is complete.
+    pub(crate) fn waits(&self) -> bool {
+        self.kind == Kind::Barrier(BarrierKind::Sync)
     }
 }

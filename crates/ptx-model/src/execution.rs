@@ -1,7 +1,7 @@
 //! An execution as text for people: events by thread, relations between them, and the final state.
 
 use crate::axioms::{Choice, Derived, Source};
-use crate::event::{Event, Kind};
+use crate::event::{Barrier, Event, Kind};
 use crate::graph::Graph;
 use crate::relation::Relation;
 use crate::search::{Final, atoms_of_element, link_of};
@@ -45,7 +45,7 @@ impl Execution {
         let mut events = Vec::new();
         for (index, event) in graph.events.iter().enumerate() {
             let value = match event.kind {
-                Kind::Read => last.reads[index],
+                Kind::Read | Kind::Barrier(_) => last.reads[index],
                 _ => graph.written(index).and_then(|expr| {
                     let base = graph.first[event.thread];
                     expr.value(&mut |local| last.reads[base + local])
@@ -185,7 +185,15 @@ fn describe(graph: &Graph<'_>, event: &Event, value: Option<u64>) -> String {
         Kind::ProxyFence(ProxyFence::Proxy(proxy)) => format!("F proxy.{}", proxy.name()),
         Kind::Barrier(kind) => {
             let word = if kind == BarrierKind::Sync { "sync" } else { "arrive" };
-            format!("B {word} {}", event.barrier.map_or(0, |barrier| barrier.id))
+            let op = event.reduces().map(|(op, _)| op.name());
+            match (event.barrier.as_ref().map(|of| of.barrier), op) {
+                (Some(Barrier::Cta { id, .. }), Some(op)) => {
+                    format!("B red.{op} {id} = {}", value.unwrap_or(0))
+                }
+                (Some(Barrier::Cta { id, .. }), None) => format!("B {word} {id}"),
+                (Some(Barrier::Warp { mask, .. }), _) => format!("B warp.{word} {mask:#x}"),
+                (None, _) => String::new(),
+            }
         }
     }
 }

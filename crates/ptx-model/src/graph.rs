@@ -13,13 +13,14 @@
 //! is never torn; see the crate's documentation.
 
 use crate::barrier::{self, Phases};
-use crate::event::{Access, Element, Event, Kind};
+use crate::event::{Access, Barrier, Element, Event, Kind};
 use crate::memory::Memory;
 use crate::path::Path;
 use crate::relation::{Relation, bits};
 use crate::rules::{Model, Rule, Rules};
-use crate::test::{BarrierKind, Placement, Proxy, Scope, Test};
+use crate::test::{Placement, Proxy, ReduceOp, Scope, Test};
 use crate::value::Expr;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -36,6 +37,15 @@ pub(crate) struct Atom {
 pub(crate) struct Slot {
     pub(crate) read: usize,
     pub(crate) atom: usize,
+}
+
+/// How the result of a barrier reduction is found.
+#[derive(Clone, Debug)]
+pub(crate) enum Combined {
+    /// From the predicates of these threads.
+    Of(ReduceOp, Vec<(usize, Rc<Expr>)>),
+    /// It is unpredictable, and chosen to be this.
+    Chosen(u64),
 }
 
 /// A candidate execution without its choices.
@@ -68,6 +78,10 @@ pub(crate) struct Graph<'a> {
     pub(crate) acquires: Vec<(usize, usize)>,
     /// Synchronization by barriers.
     pub(crate) barriers: Relation,
+    /// The results of the barrier reductions, by event.
+    pub(crate) combined: BTreeMap<usize, Combined>,
+    /// For each barrier reduction: what its result depends on, in all threads of its phase.
+    pub(crate) flow: Vec<(usize, u128)>,
     /// Pairs of morally strong `fence.sc` of different threads.
     pub(crate) sc_pairs: Vec<(usize, usize)>,
     /// `fence.sc` in program order.
@@ -127,6 +141,8 @@ impl<'a> Graph<'a> {
             releases: Vec::new(),
             acquires: Vec::new(),
             barriers: Relation::new(len),
+            combined: BTreeMap::new(),
+            flow: Vec::new(),
             sc_pairs: Vec::new(),
             sc_fixed: Relation::new(len),
             co_pairs: Vec::new(),
@@ -384,26 +400,66 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// Lets the operations of each group synchronize: with the operations of other threads that wait.
-    pub(crate) fn set_barriers(&mut self, groups: &Phases) {
+    /// Lets the operations of each phase synchronize, with the operations of other threads that wait, and
+    /// combines their predicates. `chosen`: the results that are unpredictable.
+    pub(crate) fn set_barriers(&mut self, phases: &Phases, chosen: &[(usize, u64)]) {
         self.barriers = Relation::new(self.events.len());
-        if !self.rules.has(Rule::BarrierSync) {
-            return;
+        self.combined.clear();
+        self.flow.clear();
+        for phase in phases {
+            self.synchronize(phase);
+            self.combine(phase);
         }
-        for group in groups {
-            for a in group {
-                for b in group {
-                    let waits = self.events[*b].kind == Kind::Barrier(BarrierKind::Sync);
-                    if waits && self.events[*a].thread != self.events[*b].thread {
-                        self.barriers.set(*a, *b);
-                    }
+        self.combined.extend(chosen.iter().map(|(event, result)| (*event, Combined::Chosen(*result))));
+        if self.rules.has(Rule::BarrierSync) {
+            for (a, b) in barrier::later(&self.events, phases) {
+                if self.events[a].thread != self.events[b].thread {
+                    self.barriers.set(a, b);
                 }
             }
         }
-        for (a, b) in barrier::later(self.test, &self.events, groups) {
-            if self.events[a].thread != self.events[b].thread {
-                self.barriers.set(a, b);
+    }
+
+    fn synchronize(&mut self, phase: &[usize]) {
+        for a in phase {
+            for b in phase {
+                let Some(of_b) = &self.events[*b].barrier else { continue };
+                let rule = match of_b.barrier {
+                    Barrier::Cta { .. } => Rule::BarrierSync,
+                    Barrier::Warp { .. } => Rule::WarpSync,
+                };
+                let other = self.events[*a].thread != self.events[*b].thread;
+                if other && self.events[*b].waits() && self.rules.has(rule) {
+                    self.barriers.set(*a, *b);
+                }
             }
+        }
+    }
+
+    /// The results of the reductions of a phase.
+    fn combine(&mut self, phase: &[usize]) {
+        let alone = !self.rules.has(Rule::Reductions);
+        for event in phase {
+            let Some((op, _)) = self.events[*event].reduces() else { continue };
+            let members = phase.iter().filter(|member| !alone || *member == event);
+            let (mut parts, mut depends) = (Vec::new(), 0);
+            for member in members {
+                let of = &self.events[*member];
+                depends |= of.depends;
+                parts.extend(of.reduces().map(|(_, predicate)| (of.thread, predicate.clone())));
+            }
+            self.combined.insert(*event, Combined::Of(*op, parts));
+            self.flow.push((*event, depends));
+        }
+    }
+
+    /// The events whose results decide the result of an event, as bits: none for a read.
+    pub(crate) fn parts_of(&self, event: usize) -> u128 {
+        match self.combined.get(&event) {
+            Some(Combined::Of(_, parts)) => {
+                parts.iter().fold(0, |all, (thread, expr)| all | expr.reads() << self.first[*thread])
+            }
+            Some(Combined::Chosen(_)) | None => 0,
         }
     }
 

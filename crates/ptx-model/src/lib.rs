@@ -16,7 +16,7 @@
 //! | overlap, morally strong, release and acquire patterns | 8.2.1, 8.6, 8.7 | `graph.rs` |
 //! | observation, synchronizes, causality, coherence, communication; the axioms | 8.8, 8.9 | `axioms.rs` |
 //! | proxy-preserved base causality | 7.5 | `axioms.rs` |
-//! | phases of barriers | 8.8.4, 9.7.12.1 | `barrier.rs` |
+//! | phases of barriers, their reductions, `bar.warp.sync` | 8.8.4, 9.7.12.1, 9.7.12.2 | `barrier.rs`, `graph.rs` |
 //! | data races | 8.6.1, 8.6.2 | `race.rs`, `decide.rs` |
 //!
 //! # Deviations from the manual's text
@@ -30,7 +30,8 @@
 //! 4. *Uses of barriers.* 8.8.4 relates all operations on one barrier; here they meet phase by phase. Threads
 //!    of the CTA that the test does not list do not exist, so a barrier without a count is used by the
 //!    threads that execute it, and uses beyond the last complete phase pass after it where a device would
-//!    have them wait. `.red` and `bar.warp.sync` are refused.
+//!    have them wait. Reductions do wait for ever there, as they have no result. Counts are of threads, and
+//!    threads of one warp arrive one by one; a device counts warps.
 //! 5. *Programs with a mixed-size data race* (8.6.2): values out of thin air are not enumerated.
 //!
 //! # Open points, and our choices
@@ -50,7 +51,16 @@
 //! 8. In 7.5, Fence-SC order is compared with base causality, since proxies preserve only order between
 //!    accesses.
 //! 9. No dependency orders anything but values (8.9.4): dependencies through addresses and branches count in
-//!    No-Thin-Air alone.
+//!    No-Thin-Air alone. The result of a barrier reduction depends on what the predicates of all threads of
+//!    its phase depend on, and on what their executing it depends on: 8.9.4 speaks of "chains of instruction
+//!    dependencies and inter-thread communication", and a reduction is both.
+//! 10. `bar.red` mixed with other uses in one phase is unpredictable (9.7.12.1). Here, the operations
+//!     synchronize, since 8.8.4 lets the forms meet, and each result is any that a phase of so many threads can
+//!     have. Reductions by different operations count as mixed.
+//! 11. `bar.warp.sync` guarantees memory ordering among the threads of its mask (9.7.12.2), so it
+//!     synchronizes, though 8.8.4 does not name it. It waits for the threads of the mask that have not ended;
+//!     lanes that the test does not list do not exist. Without its own thread in the mask the behaviour is
+//!     undefined, and the test is refused.
 #![forbid(unsafe_code)]
 
 mod axioms;

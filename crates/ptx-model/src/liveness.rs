@@ -59,7 +59,7 @@ pub fn liveness(test: &Test, options: &Options) -> Result<Liveness, Error> {
 /// The reachable states and their steps.
 struct Interleavings {
     states: Vec<State>,
-    /// For each state, the next one by each thread that can step.
+    /// For each state, the next ones by each thread that can step.
     steps: Vec<Vec<(usize, usize)>>,
 }
 
@@ -114,20 +114,21 @@ fn reach(machine: &Machine<'_>, budget: &Budget) -> Result<Interleavings, Error>
         let state = all.states[all.steps.len()].clone();
         let mut steps = Vec::new();
         for thread in 0..state.threads.len() {
-            let Some(next) = machine.step(&state, thread)? else { continue };
-            let number = match numbers.get(&next) {
-                Some(number) => *number,
-                None => {
-                    if all.states.len() >= MOST_STATES {
-                        return Err(Error::limit(0, format!("there are more than {MOST_STATES} states")));
+            for next in machine.step(&state, thread)? {
+                let number = match numbers.get(&next) {
+                    Some(number) => *number,
+                    None => {
+                        if all.states.len() >= MOST_STATES {
+                            return Err(Error::limit(0, format!("there are more than {MOST_STATES} states")));
+                        }
+                        let number = all.states.len();
+                        numbers.insert(next.clone(), number);
+                        all.states.push(next);
+                        number
                     }
-                    let number = all.states.len();
-                    numbers.insert(next.clone(), number);
-                    all.states.push(next);
-                    number
-                }
-            };
-            steps.push((thread, number));
+                };
+                steps.push((thread, number));
+            }
         }
         all.steps.push(steps);
     }

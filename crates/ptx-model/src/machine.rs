@@ -5,9 +5,14 @@
 //! fences have no effect.
 
 use crate::Error;
+use crate::barrier::mask_of;
+use crate::event::Barrier;
 use crate::memory::{Memory, address_of, location_at};
-use crate::test::{Address, AtomOp, BarrierKind, Instruction, Op, Operand, Reg, Test, Type};
+use crate::test::{Address, AtomOp, BarrierKind, Instruction, Op, Operand, Reduction, Reg, Test, Type};
 use crate::value::{alu, atom, compare, extend, mask};
+
+/// Most combinations of unpredictable results in one step.
+const MOST_RESULTS: u64 = 4_096;
 
 /// A thread between two instructions.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,10 +29,20 @@ pub(crate) struct ThreadState {
 pub(crate) struct State {
     pub(crate) threads: Vec<ThreadState>,
     memory: Vec<Vec<u8>>,
-    /// Arrivals without waiting: CTA (by its first thread), instance, number.
-    arrived: Vec<((usize, u64, u64), usize)>,
+    /// Arrivals without waiting.
+    arrived: Vec<(Barrier, usize)>,
     /// The barriers that have completed a phase.
-    completed: Vec<(usize, u64, u64)>,
+    completed: Vec<Barrier>,
+}
+
+/// Results of barrier reductions that are unpredictable: thread, register, and the greatest result.
+type Open = Vec<(usize, Reg, u64)>;
+
+/// A barrier that a waiting thread is at.
+struct Wait {
+    barrier: Barrier,
+    count: Option<u64>,
+    reduction: Option<Reduction>,
 }
 
 /// The machine.
@@ -63,21 +78,45 @@ impl Machine<'_> {
         state.threads[thread].at >= self.test.threads[thread].code.len()
     }
 
-    /// The state after the next instruction of a thread; `None` if it has ended or waits.
+    /// The states that the next instruction of a thread can lead to: one, or one for each combination of
+    /// unpredictable results of barrier reductions, or none if the thread has ended or waits.
     ///
     /// # Errors
-    /// An access that no location holds.
-    pub(crate) fn step(&self, state: &State, thread: usize) -> Result<Option<State>, Error> {
+    /// An access that no location holds, a mask without the thread, or too many combinations.
+    pub(crate) fn step(&self, state: &State, thread: usize) -> Result<Vec<State>, Error> {
         if self.has_ended(state, thread) || state.threads[thread].waits {
-            return Ok(None);
+            return Ok(Vec::new());
         }
         let mut next = state.clone();
         let instruction = &self.test.threads[thread].code[state.threads[thread].at];
-        self.execute(&mut next, thread, instruction)?;
-        Ok(Some(next))
+        let mut open = Open::new();
+        self.execute(&mut next, thread, instruction, &mut open)?;
+        let mut all = vec![next];
+        for (thread, Reg(reg), most) in open {
+            if all.len() as u64 * (most + 1) > MOST_RESULTS {
+                let what = format!("barrier reductions can have more than {MOST_RESULTS} results");
+                return Err(Error::limit(instruction.line, what));
+            }
+            let each = |state: &State| {
+                let with = |result| {
+                    let mut state = state.clone();
+                    state.threads[thread].registers[reg] = result;
+                    state
+                };
+                (0..=most).map(with).collect::<Vec<_>>()
+            };
+            all = all.iter().flat_map(each).collect();
+        }
+        Ok(all)
     }
 
-    fn execute(&self, state: &mut State, thread: usize, instruction: &Instruction) -> Result<(), Error> {
+    fn execute(
+        &self,
+        state: &mut State,
+        thread: usize,
+        instruction: &Instruction,
+        open: &mut Open,
+    ) -> Result<(), Error> {
         let at = state.threads[thread].at;
         state.threads[thread].at += 1;
         if let Some((reg, holds)) = instruction.guard
@@ -150,106 +189,173 @@ impl Machine<'_> {
                 }
             }
             Op::Exit => state.threads[thread].at = self.test.threads[thread].code.len(),
-            Op::Barrier { kind, instance, id, .. } => {
-                let id = value(state, *id);
-                self.arrive(state, thread, at, *kind, (*instance, id));
+            Op::Barrier { kind: BarrierKind::Arrive, instance, id, .. } => {
+                let barrier = Barrier::Cta {
+                    cta: self.test.cta_of(thread),
+                    instance: *instance,
+                    id: value(state, *id),
+                };
+                match state.arrived.iter_mut().find(|(of, _)| *of == barrier) {
+                    Some((_, arrived)) => *arrived += 1,
+                    None => state.arrived.push((barrier, 1)),
+                }
+                state.arrived.sort_unstable();
+                self.release_barriers(state, open);
+            }
+            Op::Barrier { kind: BarrierKind::Sync, .. } | Op::WarpSync { .. } => {
+                if let Op::WarpSync { mask } = &instruction.op {
+                    mask_of(self.test, thread, value(state, *mask)).map_err(|why| {
+                        Error::at(instruction.line, format!("`{}`: {why}", instruction.text))
+                    })?;
+                }
+                state.threads[thread].at = at;
+                state.threads[thread].waits = true;
+                self.release_barriers(state, open);
             }
             Op::Fence { .. } | Op::ProxyFence(_) | Op::CommitGroup | Op::WaitGroup(_) => {}
         }
         // Without the values that nothing reads any more, more states are equal.
         if self.has_ended(state, thread) {
             state.threads[thread].registers.fill(0);
-            self.release_barriers(state);
+            self.release_barriers(state, open);
         }
         Ok(())
     }
 
-    /// The CTA of a thread, by its first thread.
-    fn cta(&self, thread: usize) -> usize {
-        let own = self.test.threads[thread].placement;
-        self.test.threads.iter().position(|other| other.placement.same_cta(own)).unwrap_or(thread)
-    }
-
-    fn arrive(&self, state: &mut State, thread: usize, at: usize, kind: BarrierKind, barrier: (u64, u64)) {
-        let key = (self.cta(thread), barrier.0, barrier.1);
-        match kind {
-            BarrierKind::Arrive => {
-                match state.arrived.iter_mut().find(|(of, _)| *of == key) {
-                    Some((_, arrived)) => *arrived += 1,
-                    None => state.arrived.push((key, 1)),
-                }
-                state.arrived.sort_unstable();
-            }
-            BarrierKind::Sync => {
-                state.threads[thread].at = at;
-                state.threads[thread].waits = true;
-            }
-        }
-        self.release_barriers(state);
-    }
-
-    /// The barrier that a waiting thread is at, and its count.
-    fn barrier_of(&self, state: &State, thread: usize) -> Option<((usize, u64, u64), Option<u64>)> {
+    /// What a waiting thread waits at.
+    fn wait_of(&self, state: &State, thread: usize) -> Option<Wait> {
         let own = &state.threads[thread];
+        if !own.waits {
+            return None;
+        }
         let instruction = self.test.threads[thread].code.get(own.at)?;
-        let Op::Barrier { instance, id, count, .. } = &instruction.op else { return None };
         let value = |operand: Operand| match operand {
             Operand::Const(value) => value,
             Operand::Reg(reg) => own.registers[reg.0],
             Operand::Address(location) => address_of(location),
         };
-        Some(((self.cta(thread), *instance, value(*id)), count.map(value)))
+        match &instruction.op {
+            Op::Barrier { instance, id, count, reduction, .. } => Some(Wait {
+                barrier: Barrier::Cta { cta: self.test.cta_of(thread), instance: *instance, id: value(*id) },
+                count: count.map(value),
+                reduction: *reduction,
+            }),
+            Op::WarpSync { mask } => Some(Wait {
+                barrier: Barrier::Warp {
+                    warp: self.test.warp_of(thread),
+                    mask: mask_of(self.test, thread, value(*mask)).ok()?,
+                },
+                count: None,
+                reduction: None,
+            }),
+            _ => None,
+        }
     }
 
     /// Lets the threads go on whose barriers are complete.
-    fn release_barriers(&self, state: &mut State) {
+    fn release_barriers(&self, state: &mut State, open: &mut Open) {
         loop {
-            let waiting = (0..state.threads.len()).filter(|t| state.threads[*t].waits);
-            let complete = waiting.filter_map(|t| self.barrier_of(state, t)).find(|(key, count)| {
-                let here = self.members(state, *key);
-                let arrived = state.arrived.iter().find(|(of, _)| of == key).map_or(0, |(_, n)| *n);
-                let expected = self.expected(state, *key);
-                match count {
-                    // Uses beyond the last phase that can be complete pass, as they do for a clause.
-                    Some(count) => {
-                        let count = usize::try_from(*count).unwrap_or(usize::MAX);
-                        here.len() + arrived >= count
-                            || (state.completed.contains(key) && expected + arrived < count)
+            let waits = (0..state.threads.len()).filter_map(|t| self.wait_of(state, t).map(|wait| (t, wait)));
+            let waits: Vec<(usize, Wait)> = waits.collect();
+            let mut released = false;
+            for (_, wait) in &waits {
+                let at_it = || waits.iter().filter(|(_, other)| other.barrier == wait.barrier);
+                let arrived = self.arrived(state, wait.barrier);
+                if self.is_complete(state, wait, at_it().count() + arrived) {
+                    let members: Vec<&(usize, Wait)> = at_it().collect();
+                    self.complete(state, &members, arrived, open);
+                    released = true;
+                } else if self.passes_late(state, wait, arrived) {
+                    // Reductions have no result without a phase, so they wait for ever.
+                    for (thread, _) in at_it().filter(|(_, other)| other.reduction.is_none()) {
+                        state.threads[*thread].waits = false;
+                        state.threads[*thread].at += 1;
+                        released = true;
                     }
-                    None => here.len() + arrived >= expected,
+                    if released {
+                        state.arrived.retain(|(of, _)| *of != wait.barrier);
+                    }
                 }
-            });
-            let Some((key, _)) = complete else { return };
-            for thread in self.members(state, key) {
-                state.threads[thread].waits = false;
-                state.threads[thread].at += 1;
+                if released {
+                    break;
+                }
             }
-            state.arrived.retain(|(of, _)| *of != key);
-            if !state.completed.contains(&key) {
-                state.completed.push(key);
-                state.completed.sort_unstable();
+            if !released {
+                return;
             }
         }
     }
 
-    fn members(&self, state: &State, key: (usize, u64, u64)) -> Vec<usize> {
-        (0..state.threads.len())
-            .filter(|t| state.threads[*t].waits && self.barrier_of(state, *t).is_some_and(|(k, _)| k == key))
-            .collect()
+    fn arrived(&self, state: &State, barrier: Barrier) -> usize {
+        state.arrived.iter().find(|(of, _)| *of == barrier).map_or(0, |(_, arrived)| *arrived)
+    }
+
+    /// Whether a phase is complete at which so many threads are.
+    fn is_complete(&self, state: &State, wait: &Wait, there: usize) -> bool {
+        match (wait.barrier, wait.count) {
+            (Barrier::Warp { warp, mask }, _) => self.test.named_by(warp, mask).all(|thread| {
+                self.has_ended(state, thread)
+                    || self.wait_of(state, thread).is_some_and(|other| other.barrier == wait.barrier)
+            }),
+            (Barrier::Cta { .. }, Some(count)) => there as u64 >= count,
+            (Barrier::Cta { .. }, None) => there >= self.expected(state, wait.barrier),
+        }
+    }
+
+    /// Whether a counted use is beyond the last phase that can be complete: it passes, as it does for a
+    /// clause.
+    fn passes_late(&self, state: &State, wait: &Wait, arrived: usize) -> bool {
+        let most = (self.expected(state, wait.barrier) + arrived) as u64;
+        wait.count.is_some_and(|count| most < count) && state.completed.contains(&wait.barrier)
+    }
+
+    /// Lets the threads of a phase go on, with the results of their reductions.
+    fn complete(&self, state: &mut State, members: &[&(usize, Wait)], arrived: usize, open: &mut Open) {
+        let Some((_, first)) = members.first() else { return };
+        let op = first.reduction.map(|reduction| reduction.op);
+        let mixed = arrived > 0 || members.iter().any(|(_, wait)| wait.reduction.map(|r| r.op) != op);
+        let holds = |(thread, wait): &&&(usize, Wait)| {
+            wait.reduction.is_some_and(|Reduction { predicate: (operand, wanted), .. }| {
+                let value = match operand {
+                    Operand::Const(value) => value,
+                    Operand::Reg(reg) => state.threads[*thread].registers[reg.0],
+                    Operand::Address(location) => address_of(location),
+                };
+                (value != 0) == wanted
+            })
+        };
+        let holding = members.iter().filter(holds).count() as u64;
+        let threads = (members.len() + arrived) as u64;
+        for (thread, wait) in members {
+            if let Some(reduction) = wait.reduction {
+                if mixed {
+                    open.push((*thread, reduction.dst, reduction.op.most(threads)));
+                }
+                state.threads[*thread].registers[reduction.dst.0] = reduction.op.result(holding, threads);
+            }
+            state.threads[*thread].waits = false;
+            state.threads[*thread].at += 1;
+        }
+        state.arrived.retain(|(of, _)| *of != first.barrier);
+        if !state.completed.contains(&first.barrier) {
+            state.completed.push(first.barrier);
+            state.completed.sort_unstable();
+        }
     }
 
     /// How many threads a barrier without a count waits for: those of the CTA that name it and have not
     /// ended.
-    fn expected(&self, state: &State, key: (usize, u64, u64)) -> usize {
+    fn expected(&self, state: &State, barrier: Barrier) -> usize {
+        let Barrier::Cta { cta, instance, id } = barrier else { return 0 };
         let names = |thread: &usize| {
             self.test.threads[*thread].code.iter().any(|instruction| match &instruction.op {
-                Op::Barrier { instance, id, .. } => {
-                    *instance == key.1 && !matches!(id, Operand::Const(other) if *other != key.2)
+                Op::Barrier { instance: of, id: number, .. } => {
+                    *of == instance && !matches!(number, Operand::Const(other) if *other != id)
                 }
                 _ => false,
             })
         };
-        let inside = |thread: &usize| self.cta(*thread) == key.0 && !self.has_ended(state, *thread);
+        let inside = |thread: &usize| self.test.cta_of(*thread) == cta && !self.has_ended(state, *thread);
         (0..state.threads.len()).filter(inside).filter(names).count()
     }
 
@@ -314,9 +420,12 @@ impl Machine<'_> {
                     }
                     state.threads[thread].at += 1;
                 }
-                Op::Store { .. } | Op::Atom { .. } | Op::Copy { .. } | Op::Barrier { .. } | Op::Exit => {
-                    return None;
-                }
+                Op::Store { .. }
+                | Op::Atom { .. }
+                | Op::Copy { .. }
+                | Op::Barrier { .. }
+                | Op::WarpSync { .. }
+                | Op::Exit => return None,
                 Op::Fence { .. }
                 | Op::ProxyFence(_)
                 | Op::CommitGroup
@@ -325,7 +434,7 @@ impl Machine<'_> {
                 | Op::Mov { .. }
                 | Op::Select { .. }
                 | Op::Branch { .. } => {
-                    self.execute(&mut state, thread, instruction).ok()?;
+                    self.execute(&mut state, thread, instruction, &mut Open::new()).ok()?;
                     if state.threads[thread].at == head {
                         return Some(state.threads[thread].registers.clone());
                     }

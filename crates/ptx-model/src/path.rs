@@ -5,12 +5,14 @@
 //! and a thread at most [`MOST_PATHS`] paths. The results of reads are not determined here.
 
 use crate::Error;
-use crate::event::{Access, BarrierUse, Element, Event, Kind};
+use crate::barrier::mask_of;
+use crate::event::{Access, Barrier, BarrierUse, Element, Event, Kind};
 use crate::memory::{Memory, address_of, location_at};
 use crate::relation::MOST_EVENTS;
 use crate::rules::{Rule, Rules};
 use crate::test::{
-    Address, AluOp, AtomOp, Comparison, Instruction, Op, Operand, Proxy, Reg, Scope, Sem, Test, Type,
+    Address, AluOp, AtomOp, BarrierKind, Comparison, Instruction, Op, Operand, Proxy, Reg, Scope, Sem, Test,
+    Type,
 };
 use crate::value::Expr;
 use std::rc::Rc;
@@ -233,7 +235,7 @@ impl Walker<'_> {
                 let event = walk.event(self.thread, at, Kind::ProxyFence(*fence));
                 walk.events.push(event);
             }
-            Op::Barrier { kind, instance, id, count } => {
+            Op::Barrier { kind, instance, id, count, reduction } => {
                 let mut each = vec![(walk, None)];
                 if let Some(count) = count {
                     each = each
@@ -247,12 +249,36 @@ impl Walker<'_> {
                 for (walk, count) in each {
                     for (mut walk, id) in walk.fork_over(*id, 0..=15) {
                         let mut event = walk.event(self.thread, at, Kind::Barrier(*kind));
-                        event.barrier = Some(BarrierUse { instance: *instance, id, count });
+                        let cta = self.test.cta_of(self.thread);
+                        let barrier = Barrier::Cta { cta, instance: *instance, id };
+                        let reduction = reduction.map(|reduction| {
+                            let (predicate, holds) = reduction.predicate;
+                            let comparison = if holds { Comparison::Ne } else { Comparison::Eq };
+                            let op = AluOp::Compare(comparison);
+                            let zero = Rc::new(Expr::Const(0));
+                            let predicate = fold(Expr::Alu(op, Type::WORD, walk.value(predicate), zero));
+                            event.depends |= predicate.reads();
+                            walk.registers[reduction.dst.0] = Rc::new(Expr::Read(walk.events.len()));
+                            (reduction.op, predicate)
+                        });
+                        event.barrier = Some(BarrierUse { barrier, count, reduction });
                         walk.events.push(event);
                         self.go_on(instruction, walk, walks)?;
                     }
                 }
                 return Ok(());
+            }
+            Op::WarpSync { mask } => {
+                let fault =
+                    |why: String| Error::at(instruction.line, format!("`{}`: {why}", instruction.text));
+                let Some(mask) = walk.value(*mask).constant() else {
+                    return Err(fault("a mask must not depend on what is read".to_owned()));
+                };
+                let mask = mask_of(self.test, self.thread, mask).map_err(fault)?;
+                let mut event = walk.event(self.thread, at, Kind::Barrier(BarrierKind::Sync));
+                let barrier = Barrier::Warp { warp: self.test.warp_of(self.thread), mask };
+                event.barrier = Some(BarrierUse { barrier, count: None, reduction: None });
+                walk.events.push(event);
             }
             Op::Alu { op, ty, dst, a, b } => {
                 let (a, b) = (walk.value(*a), walk.value(*b));

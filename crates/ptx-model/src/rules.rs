@@ -107,6 +107,10 @@ rules! {
         without "no pair is";
     BarrierSync "barrier-sync" "8.8.4" "A barrier operation synchronizes with the waiting operations of its phase."
         without "barriers order nothing";
+    Reductions "reductions" "9.7.12.1" "A barrier with reduction gives each thread the combined predicates of its phase."
+        without "it gives each thread its own predicate";
+    WarpSync "warp-sync" "9.7.12.2" "`bar.warp.sync` synchronizes with those of the threads that its mask names, phase by phase."
+        without "it orders nothing";
     Synchronizes "synchronizes" "8.8.4" "A release pattern synchronizes with the acquire pattern that observes it."
         without "patterns order nothing";
     BaseCausality "base-causality" "8.8.5" "Base causality order is transitive."

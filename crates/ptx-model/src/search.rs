@@ -11,7 +11,7 @@
 
 use crate::Error;
 use crate::axioms::{Choice, Derived, Source};
-use crate::graph::Graph;
+use crate::graph::{Combined, Graph};
 use crate::relation::bits;
 use crate::rules::Rule;
 use crate::test::{Clause, Comparison, Link, Term, Type};
@@ -47,7 +47,7 @@ impl Budget {
     }
 }
 
-/// What is known of the value of a read.
+/// What is known of the result of a read or barrier reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Memo {
     Unset,
@@ -56,7 +56,7 @@ enum Memo {
     Set(Option<u64>),
 }
 
-/// The values of reads under a choice.
+/// The results of reads and barrier reductions under a choice.
 pub(crate) struct Values<'g, 'a> {
     graph: &'g Graph<'a>,
     choice: &'g Choice,
@@ -68,7 +68,7 @@ impl<'g, 'a> Values<'g, 'a> {
         Self { graph, choice, memo: vec![Memo::Unset; graph.events.len()] }
     }
 
-    /// What a read returns, where it is known.
+    /// What a read or a barrier reduction returns, where it is known.
     pub(crate) fn read(&mut self, read: usize) -> Option<u64> {
         match self.memo[read] {
             Memo::Set(value) => return value,
@@ -76,9 +76,25 @@ impl<'g, 'a> Values<'g, 'a> {
             Memo::Unset => {}
         }
         self.memo[read] = Memo::Busy;
-        let value = self.by_sources(read);
+        let value = match self.graph.combined.get(&read) {
+            Some(combined) => self.reduced(combined),
+            None => self.by_sources(read),
+        };
         self.memo[read] = Memo::Set(value);
         value
+    }
+
+    fn reduced(&mut self, combined: &Combined) -> Option<u64> {
+        match combined {
+            Combined::Chosen(result) => Some(*result),
+            Combined::Of(op, parts) => {
+                let mut holding = 0;
+                for (thread, predicate) in parts {
+                    holding += self.of_thread(*thread, predicate)?;
+                }
+                Some(op.result(holding, parts.len() as u64))
+            }
+        }
     }
 
     fn by_sources(&mut self, read: usize) -> Option<u64> {
@@ -128,7 +144,7 @@ impl<'g, 'a> Values<'g, 'a> {
 pub(crate) struct Final {
     /// Atom and source.
     pub(crate) memory: Vec<(usize, Source)>,
-    /// The value of each read.
+    /// The result of each read and barrier reduction.
     pub(crate) reads: Vec<Option<u64>>,
 }
 
@@ -271,6 +287,7 @@ impl<'s, 'g, 'a> Search<'s, 'g, 'a> {
                 continue;
             }
             seen |= 1 << read;
+            reads.extend(bits(graph.parts_of(read)));
             for slot in graph.slots_of[read].clone() {
                 match choice.sources[slot] {
                     Source::Open => return Some(slot),

@@ -2,9 +2,10 @@
 //!
 //! Two threads are symmetric if they run the same code from the same initial values, every other thread is in
 //! the CTA or on the device of both or of neither, and exchanging their registers in the goal gives the same
-//! goal. The search then needs only one order of the two.
+//! goal. The search then needs only one order of the two. Masks tell the lanes of a warp apart, so threads
+//! that have a lane are symmetric only in tests without `bar.warp.sync`.
 
-use crate::test::{Clause, Scope, Term, Test};
+use crate::test::{Clause, Op, Scope, Term, Test};
 use std::collections::BTreeMap;
 
 /// The classes of symmetric threads, each of at least two, in order.
@@ -14,8 +15,14 @@ pub(crate) fn classes(test: &Test, goal: &Clause) -> Vec<Vec<usize>> {
     }
     let codes: Vec<Code> = (0..test.threads.len()).map(|thread| Code::of(test, thread)).collect();
     let plain = canonical(goal, &codes, (0, 0));
+    let is_sync = |of: &crate::test::Instruction| matches!(of.op, Op::WarpSync { .. });
+    let lanes_matter = test.threads.iter().any(|thread| thread.code.iter().any(is_sync));
+    let has_lane = |thread: usize| lanes_matter && test.threads[thread].lane.is_some();
     let same = |a: usize, b: usize| {
-        codes[a].text == codes[b].text && same_place(test, a, b) && canonical(goal, &codes, (a, b)) == plain
+        !(has_lane(a) || has_lane(b))
+            && codes[a].text == codes[b].text
+            && same_place(test, a, b)
+            && canonical(goal, &codes, (a, b)) == plain
     };
     let mut classes: Vec<Vec<usize>> = Vec::new();
     for thread in 0..test.threads.len() {

@@ -245,6 +245,56 @@ pub enum AtomOp {
     AddHalf,
 }
 
+/// How a barrier combines the predicates of the threads of a phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ReduceOp {
+    /// How many hold.
+    Popc,
+    /// 1 if all hold, else 0.
+    And,
+    /// 1 if any holds, else 0.
+    Or,
+}
+
+impl ReduceOp {
+    /// As PTX spells it, without the dot.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Popc => "popc",
+            Self::And => "and",
+            Self::Or => "or",
+        }
+    }
+
+    /// The result where `holding` of so many threads' predicates hold.
+    pub fn result(self, holding: u64, threads: u64) -> u64 {
+        match self {
+            Self::Popc => holding,
+            Self::And => u64::from(holding == threads),
+            Self::Or => u64::from(holding > 0),
+        }
+    }
+
+    /// The greatest result of a phase of so many threads.
+    pub fn most(self, threads: u64) -> u64 {
+        match self {
+            Self::Popc => threads,
+            Self::And | Self::Or => 1,
+        }
+    }
+}
+
+/// The reduction of a `bar.red`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Reduction {
+    /// How predicates are combined.
+    pub op: ReduceOp,
+    /// Receives the result.
+    pub dst: Reg,
+    /// The thread's predicate holds if this is not 0 (`true`), or if it is (`false`: `!p`).
+    pub predicate: (Operand, bool),
+}
+
 /// What a barrier instruction does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BarrierKind {
@@ -291,8 +341,16 @@ pub enum Op {
     Fence { sc: bool, scope: Scope },
     /// `fence.proxy`.
     ProxyFence(ProxyFence),
-    /// `bar`, `barrier`; an instance tells barriers with the same number apart.
-    Barrier { kind: BarrierKind, instance: u64, id: Operand, count: Option<Operand> },
+    /// `bar`, `barrier`; an instance tells barriers with the same number apart. `.red` waits (`Sync`).
+    Barrier {
+        kind: BarrierKind,
+        instance: u64,
+        id: Operand,
+        count: Option<Operand>,
+        reduction: Option<Reduction>,
+    },
+    /// `bar.warp.sync`: the low 32 bits of the mask name lanes.
+    WarpSync { mask: Operand },
     /// Arithmetic.
     Alu { op: AluOp, ty: Type, dst: Reg, a: Operand, b: Operand },
     /// `mov`, `cvt`, `cvta`.
@@ -325,6 +383,8 @@ pub struct Thread {
     pub number: u32,
     /// Where it runs.
     pub placement: Placement,
+    /// Its warp, numbered within its CTA, and its lane. A thread without them is lane 0 of a warp of its own.
+    pub lane: Option<(u32, u32)>,
     /// The names of its registers.
     pub registers: Vec<String>,
     /// The first values of its registers: a constant or an address.
@@ -427,6 +487,33 @@ pub struct Test {
 }
 
 impl Test {
+    /// The first thread of the CTA of a thread.
+    pub fn cta_of(&self, thread: usize) -> usize {
+        let own = self.threads[thread].placement;
+        self.threads.iter().position(|other| other.placement.same_cta(own)).unwrap_or(thread)
+    }
+
+    /// The first thread of the warp of a thread.
+    pub fn warp_of(&self, thread: usize) -> usize {
+        let of = |thread: &Thread| (thread.placement, thread.lane.map(|(warp, _)| warp));
+        match of(&self.threads[thread]) {
+            (_, None) => thread,
+            own => self.threads.iter().position(|other| of(other) == own).unwrap_or(thread),
+        }
+    }
+
+    /// The lane of a thread in its warp.
+    pub fn lane_of(&self, thread: usize) -> u32 {
+        self.threads[thread].lane.map_or(0, |(_, lane)| lane)
+    }
+
+    /// The threads of the warp of `warp`, its first thread, that a mask names. Lanes that the test does not
+    /// list do not exist.
+    pub fn named_by(&self, warp: usize, mask: u32) -> impl Iterator<Item = usize> + '_ {
+        (0..self.threads.len())
+            .filter(move |thread| self.warp_of(*thread) == warp && mask >> self.lane_of(*thread) & 1 != 0)
+    }
+
     /// The location that holds the bytes of a name.
     pub fn physical(&self, mut location: usize) -> usize {
         // An alias names a location declared before it.

@@ -7,7 +7,7 @@
 use crate::test::{AluOp, AtomOp, Comparison, Type};
 use std::rc::Rc;
 
-/// A value of a thread. `Read(n)` is the result of event `n` of its path.
+/// A value of a thread. `Read(n)` is the result of event `n` of its path: a read, or a barrier reduction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Expr {
     Const(u64),
@@ -55,7 +55,7 @@ impl Expr {
         })
     }
 
-    /// The reads that it depends on, as bits.
+    /// The events whose results it depends on, as bits.
     pub(crate) fn reads(&self) -> u128 {
         match self {
             Self::Const(_) => 0,

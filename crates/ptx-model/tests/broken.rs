@@ -1,6 +1,6 @@
 //! Malformed tests: every text gives a verdict or an error with its place, never a panic.
 
-use ptx_model::{Model, Options, decide, liveness, parse, races};
+use ptx_model::{ErrorKind, Model, Options, decide, liveness, parse, races};
 use std::path::Path;
 use std::time::Duration;
 
@@ -59,6 +59,11 @@ const PIECES: &[&str] = &[
     ".cluster",
     ".volatile",
     "bar.sync 0, r0 ;",
+    "bar.red.popc.u32 r0, 0, r1",
+    "bar.red.and.pred r1, 0, 2, !r0 ;",
+    "bar.warp.sync 3",
+    "bar.warp.sync r0 ;",
+    ",warp 0,lane 1",
     "goto LC00",
     "LC00:",
     "exit",
@@ -177,6 +182,7 @@ fn extremes_are_refused_or_limited() {
 #[test]
 fn mistakes_have_their_place() {
     let body = |row: &str| format!("PTX t\n{{\nx = 0;\n}}\n P0@cta 0,gpu 0 ;\n {row} ;\nexists (x = 0)\n");
+    let heads = |head: &str| format!("PTX t\n{{}}\n{head} ;\nexists (true)\n");
     for (text, place, part) in [
         (body("ld.relaxed r0, x"), (6, 2), "needs a scope"),
         (body("ld.weak.gpu r0, x"), (6, 2), "takes no scope"),
@@ -191,6 +197,27 @@ fn mistakes_have_their_place() {
         (body("atom.relaxed.gpu.frob r0, x, 1"), (6, 2), "no operation"),
         (body("ld.weak.v2.b32 r0, x"), (6, 2), "elements"),
         (body("nop | nop"), (6, 8), "at most 1 cells"),
+        (body("bar.red.xor.pred r0, 0, r1"), (6, 2), "`.red.popc.u32`"),
+        (body("bar.red.popc.pred r0, 0, r1"), (6, 2), "`.red.popc.u32`"),
+        (body("bar.red.popc.u32 r0, 0"), (6, 2), "3 or 4 operands, and 2 are given"),
+        (body("bar.red.popc.u32 r0, !r2, r1"), (6, 2), "only the last operand"),
+        (body("bar.red.popc.u32 0, 0, r1"), (6, 2), "destination must be a register"),
+        (body("bar.red.popc.u32 r0, 0, &x"), (6, 2), "predicate must be a register"),
+        (body("bar.cta.red.or.pred r0, 1"), (6, 2), "3 or 4 or 5 operands"),
+        (body("bar.warp.sync"), (6, 2), "1 operands, and 0 are given"),
+        (body("bar.warp.sync 0x100000000"), (6, 2), "more than 32 bits"),
+        (body("bar.warp.sync &x"), (6, 2), "is no mask"),
+        (body("bar.warp.arrive 1"), (6, 2), "`bar.warp.arrive` is not in the format"),
+        (body("barrier.warp.sync 1"), (6, 2), "`barrier.warp.sync` is not in the format"),
+        (heads("P0@cta 0,gpu 0,warp 1"), (3, 23), "`warp` and `lane` are wanted together"),
+        (heads("P0@cta 0,gpu 0,lane 1"), (3, 23), "`warp` and `lane` are wanted together"),
+        (heads("P0@cta 0,gpu 0,warp 0,lane 32"), (3, 23), "lanes 0 to 31"),
+        (heads("P0@cta 0,gpu 0,sg 0"), (3, 16), "no place of a thread"),
+        (
+            heads("P0@cta 0,gpu 0,warp 1,lane 2 | P1@cta 0,gpu 0,lane 2,warp 1"),
+            (3, 32),
+            "P1 and P0 are one lane",
+        ),
         ("PTX t\n{ x = 0; x = 1; }\n P0@cta 0,gpu 0 ;\nexists (x=0)".to_owned(), (2, 10), "declared twice"),
         ("PTX t\n{ x = 0; }\n P0@cta 0,gpu 0 ;\nexists (P1:r0=0)".to_owned(), (4, 9), "no thread P1"),
         ("PTX t\n{ x = 0; }\n P0@cta 0,gpu 0 ;\n".to_owned(), (4, 1), "`exists`"),
@@ -205,4 +232,40 @@ fn mistakes_have_their_place() {
     let test = parse(&body("ld.weak.b64 r0, [x]").replace("x = 0;", ".b32 x = 0;")).expect("it parses");
     let error = decide(&test, &Options::default()).expect_err("it is outside");
     assert!(error.to_string().starts_with("6:1: ") && error.message().contains("outside"), "{error}");
+    // The same goes for the values of masks.
+    for (row, part) in [
+        ("bar.warp.sync 6", "the mask 0x6 does not name lane 0, which P0 is"),
+        ("bar.warp.sync 0", "the mask 0x0 does not name lane 0"),
+        ("mov r1, 2 ;\n bar.warp.sync r1", "the mask 0x2 does not name lane 0"),
+        ("ld.weak r1, x ;\n bar.warp.sync r1", "must not depend on what is read"),
+    ] {
+        let test = parse(&body(row)).expect("it parses");
+        let error = decide(&test, &Options::default()).expect_err("it is undefined");
+        let line = 6 + row.matches('\n').count() as u32;
+        assert!(error.message().contains(part) && error.place() == Some((line, 1)), "{error}");
+        let error = liveness(&test, &Options::default()).expect_err("it is undefined");
+        assert!(error.message().contains(part), "{error}");
+    }
+    // Code that is not executed is not judged.
+    let test = parse(&body("@!p0 bra LC00 ;\n bar.warp.sync 6 ;\n LC00:")).expect("it parses");
+    assert!(decide(&test, &Options::default()).expect("it is fine").holds);
+}
+
+/// Barriers whose phases can be chosen in too many ways are a limit, never a wrong verdict.
+#[test]
+fn too_many_phases_and_results_are_limits() {
+    let threads = |number: usize, row: &str| {
+        let cells = |cell: &dyn Fn(usize) -> String| (0..number).map(cell).collect::<Vec<_>>().join(" | ");
+        let head = cells(&|n| format!("P{n}@cta 0,gpu 0"));
+        let first = cells(&|_| row.to_owned());
+        // Different registers keep the threads from being symmetric.
+        format!("PTX t\n{{}}\n{head} ;\n{first} ;\n{first} ;\nexists (P0:r0 == 77)\n")
+    };
+    let counted = threads(8, "bar.red.popc.u32 r0, 0, 4, p0");
+    let mixed = threads(12, "bar.red.popc.u32 r0, 0, p0").replacen("bar.red.popc.u32", "bar.red.and.pred", 1);
+    for text in [counted, mixed] {
+        let test = parse(&text).expect("it parses");
+        let error = decide(&test, &Options::default()).expect_err("there are too many");
+        assert_eq!(error.kind(), ErrorKind::Limit, "{error}");
+    }
 }

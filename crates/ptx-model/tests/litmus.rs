@@ -131,3 +131,20 @@ fn outcomes_of_a_gpu_are_allowed() {
     assert!(tests.len() > 140, "{} tests", tests.len());
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+/// The text and the picture of an execution name the barriers, with the results of their reductions.
+#[test]
+fn executions_show_barriers() {
+    let text = "PTX t\n{ x = 0; P0:p0 = 1; }\n P0@cta 0,gpu 0,warp 3,lane 4 | P1@cta 0,gpu 0,warp 3,lane 5 ;\n \
+                bar.red.popc.u32 r0, 2, p0 | bar.red.popc.u32 r0, 2, !p0 ;\n \
+                bar.warp.sync 0x30 | bar.warp.sync 0x30 ;\n bar.sync 1 | bar.sync 1 ;\n\
+                exists (P0:r0 == 2 /\\ sw(P0:1, P1:1))\n";
+    let test = ptx_model::parse(text).expect("it parses");
+    let verdict = ptx_model::decide(&test, &Options::default()).expect("it is small");
+    let witness = verdict.witness.expect("the clause holds");
+    for shown in [witness.text(), witness.svg("t")] {
+        for part in ["B red.popc 2 = 2", "B warp.sync 0x30", "B sync 1", "P0:r0=2"] {
+            assert!(shown.contains(part), "`{part}` is missing:\n{shown}");
+        }
+    }
+}

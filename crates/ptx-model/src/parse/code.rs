@@ -5,8 +5,8 @@ use super::table::Labels;
 use super::{Parser, type_named};
 use crate::Error;
 use crate::test::{
-    Address, AluOp, AtomOp, BarrierKind, Comparison, Op, Operand, Proxy, ProxyFence, Reg, Scope, Sem, Space,
-    Type,
+    Address, AluOp, AtomOp, BarrierKind, Comparison, Op, Operand, Proxy, ProxyFence, ReduceOp, Reduction,
+    Reg, Scope, Sem, Space, Type,
 };
 
 /// Qualifiers of caches and of arithmetic that have no meaning in the model.
@@ -75,8 +75,13 @@ impl<'t> Parser<'t> {
                 }
             }
         }
+        self.right_number(&args, place, counts)?;
+        Ok(args)
+    }
+
+    fn right_number(&self, args: &[Arg<'t>], place: usize, counts: &[usize]) -> Result<(), Error> {
         if counts.contains(&args.len()) {
-            return Ok(args);
+            return Ok(());
         }
         let wanted: Vec<String> = counts.iter().map(ToString::to_string).collect();
         let (wanted, have) = (wanted.join(" or "), args.len());
@@ -469,24 +474,51 @@ impl<'t> Parser<'t> {
         place: usize,
     ) -> Result<Op, Error> {
         let words: Vec<&str> = words.iter().copied().filter(|word| *word != "aligned").collect();
-        let (own_form, kind) = match (mnemonic, words.as_slice()) {
-            ("bar", ["cta", "sync"]) => (true, BarrierKind::Sync),
-            ("bar", ["cta", "arrive"]) => (true, BarrierKind::Arrive),
-            (_, ["sync"] | ["cta", "sync"]) => (false, BarrierKind::Sync),
-            (_, ["arrive"] | ["cta", "arrive"]) => (false, BarrierKind::Arrive),
+        if words.as_slice() == ["warp", "sync"] && mnemonic == "bar" {
+            return self.warp_sync(thread, place);
+        }
+        let (own_form, rest) = match (mnemonic, words.as_slice()) {
+            ("bar", ["cta", rest @ ..]) => (true, rest),
+            (_, ["cta", rest @ ..] | rest) => (false, rest),
+        };
+        let (kind, op) = match rest {
+            ["sync"] => (BarrierKind::Sync, None),
+            ["arrive"] => (BarrierKind::Arrive, None),
+            ["red", "popc"] | ["red", "popc", "u32"] => (BarrierKind::Sync, Some(ReduceOp::Popc)),
+            ["red", "and"] | ["red", "and", "pred"] => (BarrierKind::Sync, Some(ReduceOp::And)),
+            ["red", "or"] | ["red", "or", "pred"] => (BarrierKind::Sync, Some(ReduceOp::Or)),
             _ => {
                 let words = words.join(".");
-                return Err(self.error_at(
-                    place,
-                    format!("`{mnemonic}.{words}` is not in the format; `.sync` and `.arrive` are"),
-                ));
+                let known = "`.sync`, `.arrive`, `.red.popc.u32`, `.red.and.pred` and `.red.or.pred` are";
+                return Err(
+                    self.error_at(place, format!("`{mnemonic}.{words}` is not in the format; {known}"))
+                );
             }
         };
-        let args = self.args(thread, place, if own_form { &[1, 2, 3] } else { &[1, 2] })?;
+        let counts: &[usize] = match (own_form, op) {
+            (true, None) => &[1, 2, 3],
+            (false, None) => &[1, 2],
+            (true, Some(_)) => &[3, 4, 5],
+            (false, Some(_)) => &[3, 4],
+        };
+        let (mut args, negated) = self.barrier_args(thread, place, counts, op.is_some())?;
+        let mut reduction = None;
+        if let Some(op) = op {
+            let dst = self.destination(thread, &args.remove(0), place)?;
+            if let Some(predicate) = args.pop() {
+                let predicate = match self.value(thread, &predicate) {
+                    Operand::Address(_) => {
+                        return Err(self.error_at(place, "the predicate must be a register".to_owned()));
+                    }
+                    predicate @ (Operand::Reg(_) | Operand::Const(_)) => (predicate, !negated),
+                };
+                reduction = Some(Reduction { op, dst, predicate });
+            }
+        }
         let values: Vec<Operand> = args.iter().map(|arg| self.value(thread, arg)).collect();
         if !own_form {
             let count = values.get(1).copied();
-            return Ok(Op::Barrier { kind, instance: 0, id: values[0], count });
+            return Ok(Op::Barrier { kind, instance: 0, id: values[0], count, reduction });
         }
         let instance = match values[0] {
             Operand::Const(number) => number,
@@ -496,7 +528,46 @@ impl<'t> Parser<'t> {
             }
         };
         let id = values.get(1).copied().unwrap_or(values[0]);
-        Ok(Op::Barrier { kind, instance, id, count: values.get(2).copied() })
+        Ok(Op::Barrier { kind, instance, id, count: values.get(2).copied(), reduction })
+    }
+
+    /// The operands of a barrier; of a reduction, the last is a predicate, and the answer whether it is
+    /// negated.
+    fn barrier_args(
+        &mut self,
+        thread: usize,
+        place: usize,
+        counts: &[usize],
+        reduces: bool,
+    ) -> Result<(Vec<Arg<'t>>, bool), Error> {
+        if !reduces {
+            return Ok((self.args(thread, place, counts)?, false));
+        }
+        let mut args = vec![self.arg(thread)?];
+        let mut negated = false;
+        while self.take(",") {
+            if negated {
+                return Err(self.error_at(place, "only the last operand can be negated".to_owned()));
+            }
+            negated = self.take("!");
+            args.push(self.arg(thread)?);
+        }
+        self.right_number(&args, place, counts)?;
+        Ok((args, negated))
+    }
+
+    /// `bar.warp.sync MASK`.
+    fn warp_sync(&mut self, thread: usize, place: usize) -> Result<Op, Error> {
+        let args = self.args(thread, place, &[1])?;
+        let mask = self.value(thread, &args[0]);
+        let least = i64::from(i32::MIN);
+        match mask {
+            Operand::Const(value) if !(least..=i64::from(u32::MAX)).contains(&value.cast_signed()) => {
+                Err(self.error_at(place, format!("the mask {value:#x} has more than 32 bits")))
+            }
+            Operand::Address(_) => Err(self.error_at(place, "an address is no mask".to_owned())),
+            Operand::Const(_) | Operand::Reg(_) => Ok(Op::WarpSync { mask }),
+        }
     }
 
     /// `cp.async`, and its groups.

@@ -57,10 +57,18 @@ impl<'t> Parser<'t> {
             if self.threads.len() >= MOST_THREADS {
                 return Err(self.error_at(place, format!("there are more than {MOST_THREADS} threads")));
             }
-            let placement = self.placement()?;
+            let (placement, lane) = self.placement()?;
+            let taken = |other: &Thread| (other.placement, other.lane) == (placement, lane);
+            if lane.is_some()
+                && let Some(other) = self.threads.iter().find(|other| taken(other))
+            {
+                let what = format!("P{number} and P{} are one lane of one warp", other.number);
+                return Err(self.error_at(place, what));
+            }
             self.threads.push(Thread {
                 number,
                 placement,
+                lane,
                 registers: Vec::new(),
                 init: Vec::new(),
                 code: Vec::new(),
@@ -72,17 +80,19 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn placement(&mut self) -> Result<Placement, Error> {
+    /// `@cta 0,gpu 0`, optionally with `,warp 0,lane 0`.
+    fn placement(&mut self) -> Result<(Placement, Option<(u32, u32)>), Error> {
         let (mut cta, mut gpu) = (0, 0);
+        let (mut warp, mut lane) = (None, None);
         if !self.take("@") {
-            return Ok(Placement::Device { cta, gpu });
+            return Ok((Placement::Device { cta, gpu }, None));
         }
         if self.take_word("host") {
-            return Ok(Placement::Host);
+            return Ok((Placement::Host, None));
         }
         loop {
             let place = self.at;
-            let word = self.want_word("`cta N`, `gpu N` or `host`")?;
+            let word = self.want_word("`cta N`, `gpu N`, `warp N`, `lane N` or `host`")?;
             let number = match self.take_number() {
                 Some(number) => u32::try_from(number)
                     .map_err(|_| self.error_at(place, "the number is too large".to_owned()))?,
@@ -91,13 +101,23 @@ impl<'t> Parser<'t> {
             match word {
                 "cta" => cta = number,
                 "gpu" => gpu = number,
+                "warp" => warp = Some(number),
+                "lane" if number < 32 => lane = Some(number),
+                "lane" => {
+                    return Err(self.error_at(place, "a warp has the lanes 0 to 31".to_owned()));
+                }
                 _ => {
-                    return Err(self
-                        .error_at(place, format!("`{word}` is no place of a thread: `cta` and `gpu` are")));
+                    let what = "is no place of a thread: `cta`, `gpu`, `warp` and `lane` are";
+                    return Err(self.error_at(place, format!("`{word}` {what}")));
                 }
             }
             if !self.take(",") {
-                return Ok(Placement::Device { cta, gpu });
+                let place_in_warp = match (warp, lane) {
+                    (Some(warp), Some(lane)) => Some((warp, lane)),
+                    (None, None) => None,
+                    _ => return Err(self.wrong("`warp` and `lane` are wanted together")),
+                };
+                return Ok((Placement::Device { cta, gpu }, place_in_warp));
             }
         }
     }

@@ -2,15 +2,15 @@
 //! race in some interleaving if and only if the model has one in some execution.
 //!
 //! The threads of a test are interleaved at random, one instruction at a time, on one memory, as the machine
-//! does, and each interleaving is reported to a new detector. [`STUCK`] lists the tests where the results
-//! must differ.
+//! does, and each interleaving is reported to a new detector, with the warps and lanes that the test names.
+//! [`STUCK`] lists the tests where the results must differ.
 
 use super::detect::Detector;
 use super::facts::{At, Where};
 use super::order::{Kind, Op};
 use ptx_model::test::{
-    Address, AluOp, AtomOp, BarrierKind, Comparison, Location, Op as Code, Operand, Placement, Proxy, Reg,
-    Scope, Sem, Space, Test, Thread, Type,
+    Address, AluOp, AtomOp, BarrierKind, Comparison, Location, Op as Code, Operand, Placement, Proxy,
+    Reduction, Reg, Scope, Sem, Space, Test, Thread, Type,
 };
 use std::collections::HashMap;
 
@@ -36,7 +36,7 @@ fn is_modelled(test: &Test) -> bool {
                 }
                 Code::ProxyFence(_) | Code::Copy { .. } | Code::CommitGroup | Code::WaitGroup(_) => false,
                 Code::Branch { target, .. } => *target > at,
-                Code::Barrier { .. } => true,
+                Code::Barrier { .. } | Code::WarpSync { .. } => true,
                 Code::Fence { .. }
                 | Code::Alu { .. }
                 | Code::Mov { .. }
@@ -55,11 +55,29 @@ struct Run<'a> {
     memory: HashMap<u64, u8>,
     registers: Vec<Vec<u64>>,
     next: Vec<usize>,
-    /// Threads that wait at a barrier: CTA, number, count.
-    waits: Vec<Option<(u32, u32, Option<u32>)>>,
+    waits: Vec<Option<Wait>>,
     /// By CTA and number: threads that have arrived.
-    arrived: HashMap<(u32, u32), Vec<usize>>,
+    arrived: HashMap<(u32, u32), Vec<Arrival>>,
     bases: Vec<u64>,
+    /// Gives the results that are unpredictable.
+    seed: u64,
+}
+
+/// What a thread waits at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wait {
+    Cta { cta: u32, id: u32, count: Option<u32> },
+    Warp { mask: u32 },
+}
+
+/// A thread that has arrived, and its predicate if it reduces.
+type Arrival = (usize, Option<Predicate>);
+
+/// A thread's part of a reduction, and whether its predicate holds.
+#[derive(Clone, Copy)]
+struct Predicate {
+    reduction: Reduction,
+    holds: bool,
 }
 
 fn cta_of(thread: &Thread) -> u32 {
@@ -70,12 +88,15 @@ fn cta_of(thread: &Thread) -> u32 {
 }
 
 impl<'a> Run<'a> {
-    fn new(test: &'a Test) -> Self {
+    fn new(test: &'a Test, seed: u64) -> Self {
         let ctas = test.threads.iter().map(cta_of).max().unwrap_or(0) + 1;
         let mut detector = Detector::new(ctas.into());
         for cta in 0..ctas {
-            // Each thread of the test is the only lane of a warp.
-            let warps = vec![1; test.threads.len()];
+            let existing = |(first, _): (usize, &Thread)| {
+                let own = (0..test.threads.len()).filter(|thread| test.warp_of(*thread) == first);
+                own.fold(0, |mask, thread| mask | 1 << test.lane_of(thread))
+            };
+            let warps: Vec<u32> = warps_of(test, cta).map(existing).collect();
             detector.cta_begins(cta, cta.into(), &warps, (0, 0));
         }
         let bases: Vec<u64> = (0..test.locations.len() as u64).map(|at| 0x1000 + at * 0x100).collect();
@@ -89,6 +110,7 @@ impl<'a> Run<'a> {
             waits: vec![None; test.threads.len()],
             arrived: HashMap::new(),
             bases,
+            seed,
         };
         for (at, location) in test.locations.iter().enumerate() {
             for (element, value) in location.init.iter().enumerate() {
@@ -131,9 +153,25 @@ impl<'a> Run<'a> {
 
     /// Threads that can execute an instruction.
     fn ready(&self) -> Vec<usize> {
-        let can =
-            |at: &usize| self.waits[*at].is_none() && self.next[*at] < self.test.threads[*at].code.len();
+        let can = |at: &usize| self.waits[*at].is_none() && !self.has_ended(*at);
         (0..self.test.threads.len()).filter(can).collect()
+    }
+
+    fn has_ended(&self, thread: usize) -> bool {
+        self.waits[thread].is_none() && self.next[thread] >= self.test.threads[thread].code.len()
+    }
+
+    /// Where a thread is, which has not ended before the instruction that it executes.
+    fn at(&self, thread: usize) -> At {
+        let (test, warp) = (self.test, self.test.warp_of(thread));
+        let live = test.named_by(warp, u32::MAX).filter(|other| *other == thread || !self.has_ended(*other));
+        let slot = cta_of(&test.threads[thread]);
+        let number = warps_of(test, slot).position(|(first, _)| first == warp).expect("a warp of the CTA");
+        At { slot, warp: number as u8, live: live.fold(0, |mask, other| mask | 1 << test.lane_of(other)) }
+    }
+
+    fn lane(&self, thread: usize) -> u32 {
+        1 << self.test.lane_of(thread)
     }
 
     fn access(&mut self, thread: usize, kind: Kind, sem: Sem, ty: Type, address: u64, elements: usize) {
@@ -159,13 +197,13 @@ impl<'a> Run<'a> {
         let detector = &mut self.detector;
         let site = *self.sites.entry(op).or_insert_with(|| detector.site(op));
         let place = Where {
-            lanes: 1,
+            lanes: self.lane(thread),
             addresses: &[address; 32],
             chosen: (1 << elements.max(1)) as u8 - 1,
             agree: true,
         };
-        let at = at(self.test, thread);
-        detector.access(at, site, &place);
+        let at = self.at(thread);
+        self.detector.access(at, site, &place);
     }
 
     /// Executes the next instruction of a thread.
@@ -222,13 +260,21 @@ impl<'a> Run<'a> {
                 }
             }
             Code::Fence { sc, scope } => {
-                let at = at(test, thread);
-                self.detector.fence(at, 1, *sc, *scope != Scope::Cta);
+                let (at, lane) = (self.at(thread), self.lane(thread));
+                self.detector.fence(at, lane, *sc, *scope != Scope::Cta);
             }
-            Code::Barrier { kind, id, count, .. } => {
+            Code::Barrier { kind, id, count, reduction, .. } => {
                 let id = self.value(&registers, *id) as u32;
                 let count = count.map(|count| self.value(&registers, count) as u32);
-                self.arrive(thread, *kind, id, count);
+                let predicate = reduction.map(|reduction| {
+                    let (operand, wanted) = reduction.predicate;
+                    Predicate { reduction, holds: (self.value(&registers, operand) != 0) == wanted }
+                });
+                self.arrive(thread, *kind, id, count, predicate);
+            }
+            Code::WarpSync { mask } => {
+                let mask = self.value(&registers, *mask) as u32;
+                self.waits[thread] = Some(Wait::Warp { mask });
             }
             Code::Alu { op, ty, dst, a, b } => {
                 let value = alu(*op, *ty, self.value(&registers, *a), self.value(&registers, *b));
@@ -271,13 +317,21 @@ impl<'a> Run<'a> {
         })
     }
 
-    fn arrive(&mut self, thread: usize, kind: BarrierKind, id: u32, count: Option<u32>) {
+    fn arrive(
+        &mut self,
+        thread: usize,
+        kind: BarrierKind,
+        id: u32,
+        count: Option<u32>,
+        predicate: Option<Predicate>,
+    ) {
         let cta = cta_of(&self.test.threads[thread]);
         let waits = kind == BarrierKind::Sync;
-        self.detector.barrier_arrives(at(self.test, thread), id, 1, u32::from(waits));
-        self.arrived.entry((cta, id)).or_default().push(thread);
+        let (at, lane) = (self.at(thread), self.lane(thread));
+        self.detector.barrier_arrives(at, id, lane, if waits { lane } else { 0 });
+        self.arrived.entry((cta, id)).or_default().push((thread, predicate));
         if waits {
-            self.waits[thread] = Some((cta, id, count));
+            self.waits[thread] = Some(Wait::Cta { cta, id, count });
         }
         self.counts(cta, id, count);
     }
@@ -290,37 +344,82 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Lets barriers of whole CTAs complete.
+    /// Lets barriers of whole CTAs and of warps complete, until none can.
     fn complete(&mut self) {
-        for thread in 0..self.test.threads.len() {
-            let Some((cta, id, None)) = self.waits[thread] else { continue };
-            let waits = |at: usize| self.waits[at].is_some_and(|(c, i, _)| (c, i) == (cta, id));
-            let done = |at: usize| {
-                cta_of(&self.test.threads[at]) != cta
-                    || waits(at)
-                    || self.next[at] >= self.test.threads[at].code.len() && self.waits[at].is_none()
-            };
-            if (0..self.test.threads.len()).all(done) {
-                self.release(cta, id);
+        let threads = self.test.threads.len();
+        while (0..threads).any(|thread| self.completes(thread)) {}
+    }
+
+    /// Lets the barrier complete that a thread waits at, if it can.
+    fn completes(&mut self, thread: usize) -> bool {
+        let test = self.test;
+        match self.waits[thread] {
+            Some(Wait::Cta { cta, id, count: None }) => {
+                let waits = |at: usize| self.is_at(at, cta, id);
+                let done = |at: usize| cta_of(&test.threads[at]) != cta || waits(at) || self.has_ended(at);
+                let complete = (0..test.threads.len()).all(done);
+                if complete {
+                    self.release(cta, id);
+                }
+                complete
             }
+            Some(wait @ Wait::Warp { mask }) => {
+                let named: Vec<usize> = test.named_by(test.warp_of(thread), mask).collect();
+                let complete = named.iter().all(|at| self.waits[*at] == Some(wait) || self.has_ended(*at));
+                if complete {
+                    let here = named.iter().filter(|at| self.waits[**at].is_some());
+                    let here: Vec<usize> = here.copied().collect();
+                    let lanes = here.iter().fold(0, |mask, at| mask | self.lane(*at));
+                    let at = self.at(thread);
+                    self.detector.warp_syncs(at, lanes);
+                    here.iter().for_each(|at| self.waits[*at] = None);
+                }
+                complete
+            }
+            Some(Wait::Cta { count: Some(_), .. }) | None => false,
         }
+    }
+
+    fn is_at(&self, thread: usize, cta: u32, id: u32) -> bool {
+        matches!(self.waits[thread], Some(Wait::Cta { cta: c, id: i, .. }) if (c, i) == (cta, id))
     }
 
     fn release(&mut self, cta: u32, id: u32) {
         let threads = self.arrived.remove(&(cta, id)).unwrap_or_default();
-        let Some(first) = threads.first() else { return };
-        self.detector.barrier_completes(at(self.test, *first), id);
-        for thread in threads {
-            if self.waits[thread].is_some_and(|(c, i, _)| (c, i) == (cta, id)) {
-                self.waits[thread] = None;
-                self.detector.barrier_releases(at(self.test, thread), id, 1);
+        let Some((first, _)) = threads.first() else { return };
+        let at = self.at(*first);
+        self.detector.barrier_completes(at, id);
+        let op = |predicate: &Option<Predicate>| predicate.map(|p| p.reduction.op);
+        let mixed = threads.iter().any(|(_, predicate)| op(predicate) != op(&threads[0].1));
+        let holding = threads.iter().filter(|(_, predicate)| predicate.is_some_and(|p| p.holds)).count();
+        let number = threads.len() as u64;
+        for (thread, predicate) in &threads {
+            if self.is_at(*thread, cta, id) {
+                let (at, lane) = (self.at(*thread), self.lane(*thread));
+                self.waits[*thread] = None;
+                self.detector.barrier_releases(at, id, lane);
+            }
+            if let Some(Predicate { reduction, .. }) = predicate {
+                self.seed = next(self.seed);
+                self.registers[*thread][reduction.dst.0] = if mixed {
+                    (self.seed >> 33) % (reduction.op.most(number) + 1)
+                } else {
+                    reduction.op.result(holding as u64, number)
+                };
             }
         }
     }
 }
 
-fn at(test: &Test, thread: usize) -> At {
-    At { slot: cta_of(&test.threads[thread]), warp: thread as u8, live: 1 }
+/// The warps of a CTA, by their first threads.
+fn warps_of(test: &Test, cta: u32) -> impl Iterator<Item = (usize, &Thread)> {
+    let first = move |(at, thread): &(usize, &Thread)| cta_of(thread) == cta && test.warp_of(*at) == *at;
+    test.threads.iter().enumerate().filter(first)
+}
+
+/// The next of a sequence of numbers.
+fn next(state: u64) -> u64 {
+    state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407)
 }
 
 fn extended(value: u64, ty: Type) -> u64 {
@@ -374,13 +473,13 @@ fn alu(op: AluOp, ty: Type, a: u64, b: u64) -> u64 {
 fn races(test: &Test) -> bool {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     (0..RUNS).any(|_| {
-        let mut run = Run::new(test);
+        let mut run = Run::new(test, state);
         loop {
             let ready = run.ready();
             if ready.is_empty() {
                 break;
             }
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state = next(state);
             run.step(ready[(state >> 33) as usize % ready.len()]);
         }
         !run.detector.races().is_empty()
@@ -419,7 +518,7 @@ struct Choices(u64);
 
 impl Choices {
     fn of<'a>(&mut self, list: &[&'a str]) -> &'a str {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = next(self.0);
         list[(self.0 >> 33) as usize % list.len()]
     }
 }
