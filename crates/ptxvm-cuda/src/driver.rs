@@ -378,11 +378,7 @@ pub(crate) fn start() -> Result<&'static Driver, Status> {
             crate::ffi::reach_host(&vm);
         }
         let pools = Handles::default();
-        let mut settings = Settings::from_environment();
-        if tools.is_some() {
-            // Sanitizers watch the interpreter.
-            settings.engine = Engine::Interp;
-        }
+        let settings = Settings::from_environment();
         let device = |number| {
             let default_pool = pools.insert(Pool::new(number, 0));
             let (vm, current_pool) = (vm.of_device(number), Mutex::new(default_pool));

@@ -100,6 +100,13 @@ fn run(mode: &str) {
             program.free(q);
             program.free(p);
         }
+        "two_warps" => {
+            let (to, from) = (api.alloc(256), api.alloc(256));
+            api.ok("cuMemsetD8_v2", (from, 7u8, 256usize));
+            program.launch("copy", 64, NULL, (to, from));
+            program.copy_out(to, 64);
+            [to, from, p].into_iter().for_each(|memory| program.free(memory));
+        }
         "outside" | "aborts" | "replaced" => {
             program.launch("put", 40, NULL, (p, 0));
             api.ok("cuCtxSynchronize", ());
@@ -239,10 +246,19 @@ fn start(mode: &str, variables: &[(&str, &std::ffi::OsStr)]) -> Output {
     program.envs(variables.iter().copied()).output().expect("it starts")
 }
 
+/// Tools and engines that find the same mistakes. Racecheck together with other tools watches the
+/// interpreter.
+const WATCHED: [(&str, &str); 2] = [("all", "auto"), ("memcheck,initcheck,synccheck", "jit")];
+
 /// What the report of a program says that ends by itself: kind and line of each finding.
-fn found(mode: &str) -> Vec<(String, Option<u32>)> {
+fn found(mode: &str, (tools, engine): (&str, &str)) -> Vec<(String, Option<u32>)> {
     let report = File::new(mode);
-    let output = start(mode, &[("PTXVM_TOOL", "all".as_ref()), ("PTXVM_REPORT", report.0.as_os_str())]);
+    let variables = [
+        ("PTXVM_TOOL", tools.as_ref()),
+        ("PTXVM_ENGINE", engine.as_ref()),
+        ("PTXVM_REPORT", report.0.as_os_str()),
+    ];
+    let output = start(mode, &variables);
     let err = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{mode}: {err}");
     let text = report.text();
@@ -275,14 +291,34 @@ fn mistakes_of_kernels_and_calls_are_found() {
     ];
     for (mode, expected) in cases {
         let expected: Vec<_> = expected.iter().map(|(kind, line)| ((*kind).to_owned(), *line)).collect();
-        assert_eq!(found(mode), expected, "{mode}");
+        for watched in WATCHED {
+            assert_eq!(found(mode, watched), expected, "{mode} {watched:?}");
+        }
     }
 }
 
 #[test]
 fn programs_without_mistakes_are_clean() {
-    for mode in ["clean", "copies_what_it_never_reads", "shares_with_the_host", "ordered_streams"] {
-        assert_eq!(found(mode), [], "{mode}");
+    for mode in
+        ["clean", "two_warps", "copies_what_it_never_reads", "shares_with_the_host", "ordered_streams"]
+    {
+        for watched in WATCHED.into_iter().chain([("racecheck", "jit")]) {
+            assert_eq!(found(mode, watched), [], "{mode} {watched:?}");
+        }
+    }
+}
+
+#[test]
+fn tools_watch_kernels_in_native_code() {
+    for tools in ["memcheck", "initcheck", "synccheck", "racecheck", "memcheck,initcheck,synccheck"] {
+        let variables = [("PTXVM_TOOL", tools), ("PTXVM_ENGINE", "jit"), ("PTXVM_STATS", "1")];
+        let output = start("two_warps", &variables.map(|(name, value)| (name, value.as_ref())));
+        let said = String::from_utf8_lossy(&output.stderr);
+        let line = said.lines().find(|line| line.starts_with("ptxvm: `copy`: ")).unwrap_or_default();
+        // Under racecheck the interpreter executes the first store, before which it copies the memory.
+        let before = line.split(" of them in native code").next().unwrap_or_default();
+        let native = before.rsplit(' ').next().and_then(|number| number.parse().ok()).unwrap_or(0_u32);
+        assert!(native > 0, "{tools}: {said}");
     }
 }
 
