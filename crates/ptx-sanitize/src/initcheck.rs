@@ -10,7 +10,9 @@
 //!
 //! **Why no false alarms.** Copies of partly undefined values (padding, vectors that are used in part) are
 //! not reported. Bitwise operations, shifts, and selections of fields and bytes are tracked bit by bit. In a
-//! copy to the host, short undefined ranges that recur often are regarded as padding.
+//! copy to the host, short undefined ranges that recur often are regarded as padding, unless a value was
+//! stored there of which nothing was defined. A part of a partly undefined value is no such value: compilers
+//! copy structures in pieces of other sizes than those in which they read them.
 //!
 //! **What can be missed.** The result of `wmma` and `mma` is undefined only if an operand is entirely
 //! undefined. The contents of textures and surfaces are regarded as defined. The same holds for memory that
@@ -41,6 +43,7 @@ use ptx_exec::watch::{
     Interest, KernelFacts, LaunchFacts, MovePlace, NativeChecks, Observer, Site, WarpSyncEvent,
 };
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// What is undefined in a register.
@@ -93,6 +96,9 @@ struct Origin {
     thread: [u32; 3],
     what: String,
     seed: u64,
+    /// Whether each undefined value that was read there had defined bits, too, as a structure with padding
+    /// has that is read as one word.
+    parts: bool,
 }
 
 /// A store of undefined bytes.
@@ -102,7 +108,7 @@ struct Stored {
     store: u32,
     /// Where the value came from.
     value: u32,
-    /// Whether nothing of the value was defined.
+    /// Whether nothing was defined of the stored value, and of the value in memory that it is a part of.
     whole: bool,
 }
 
@@ -145,6 +151,7 @@ impl Initcheck {
             thread: [0; 3],
             what: "a register that was never written".to_owned(),
             seed: 0,
+            parts: false,
         };
         Self {
             recorder,
@@ -190,6 +197,7 @@ impl Initcheck {
             thread: site.warp.tid_of(lane),
             what: what(),
             seed: site.launch.seed,
+            parts: !store,
         };
         self.origins.push(origin);
         let index = self.origins.len() as u32 - 1;
@@ -323,6 +331,16 @@ impl Initcheck {
         let _values = regs;
     }
 
+    /// The first store of undefined bytes in a range.
+    fn stored_in(&self, range: &Range<u64>) -> Option<Stored> {
+        let mut cells = range.start / 4..range.end.div_ceil(4);
+        if cells.end - cells.start <= self.stored.len() as u64 {
+            return cells.find_map(|cell| self.stored.get(&cell)).copied();
+        }
+        let inside = self.stored.iter().filter(|(cell, _)| cells.contains(cell));
+        inside.min_by_key(|(cell, _)| **cell).map(|(_, stored)| *stored)
+    }
+
     /// Undefined bytes leave for the host.
     fn leaves(&mut self, access: &HostAccess<'_>) {
         const MOST: usize = 4096;
@@ -337,7 +355,7 @@ impl Initcheck {
         let padding = short && 2 * total <= access.bytes && runs.len() as u64 * 64 >= access.bytes;
         let mut reported = false;
         for run in &runs {
-            let stored = self.stored.get(&(run.start / 4)).copied();
+            let stored = self.stored_in(run);
             if stored.is_none_or(|stored| !stored.whole) && padding || stored.is_none() && reported {
                 continue;
             }

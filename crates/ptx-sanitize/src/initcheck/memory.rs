@@ -6,6 +6,18 @@
 use super::*;
 use crate::shadow::Reader;
 
+impl Loaded {
+    /// Whether no element of so many bytes is entirely undefined.
+    fn has_only_parts(&self, element: u32) -> bool {
+        let bits = 8 * element.clamp(1, 8);
+        lanes_of(self.lanes).all(|lane| {
+            self.words.iter().all(|word| {
+                (0..64).step_by(bits as usize).all(|at| word.0[lane] >> at & width(bits) != width(bits))
+            })
+        })
+    }
+}
+
 impl Initcheck {
     /// An instruction reads memory: what is undefined there.
     pub(super) fn loads(&mut self, site: &Site, access: &Access<'_>) {
@@ -59,9 +71,14 @@ impl Initcheck {
             Some(origin) if origin != 0 => origin,
             _ => {
                 let bytes = access.bytes;
-                self.origin(site, first, false, || {
+                let origin = self.origin(site, first, false, || {
                     format!("read of {bytes} bytes of uninitialised {space} memory")
-                })
+                });
+                let parts = found.has_only_parts(access.element);
+                if let Some(from) = self.origins.get_mut(origin as usize) {
+                    from.parts &= parts;
+                }
+                origin
             }
         };
         match &mut self.loaded {
@@ -190,6 +207,7 @@ impl Initcheck {
             }
             return;
         }
+        let whole = whole && !self.origins.get(value as usize).is_some_and(|from| from.parts);
         let store =
             self.origin(site, lane, true, || format!("write of {bytes} bytes of an uninitialised value"));
         for cell in cells {
