@@ -55,8 +55,8 @@
 //!    its phase depend on, and on what their executing it depends on: 8.9.4 speaks of "chains of instruction
 //!    dependencies and inter-thread communication", and a reduction is both.
 //! 10. `bar.red` mixed with other uses in one phase is unpredictable (9.7.12.1). Here, the operations
-//!     synchronize, since 8.8.4 lets the forms meet, and each result is any that a phase of so many threads can
-//!     have. Reductions by different operations count as mixed.
+//!     synchronize, since 8.8.4 lets the forms meet, and each result is any that a phase of so many threads
+//!     can have. Reductions by different operations count as mixed.
 //! 11. `bar.warp.sync` guarantees memory ordering among the threads of its mask (9.7.12.2), so it
 //!     synchronizes, though 8.8.4 does not name it. It waits for the threads of the mask that have not ended;
 //!     lanes that the test does not list do not exist. Without its own thread in the mask the behaviour is

@@ -516,7 +516,7 @@ impl Test {
 
     /// The location that holds the bytes of a name.
     pub fn physical(&self, mut location: usize) -> usize {
-        // An alias names a location declared before it.
+        // The parser refuses aliases in a circle.
         while let Some(other) = self.locations[location].alias {
             location = other;
         }

@@ -223,6 +223,9 @@ fn mistakes_have_their_place() {
         ("PTX t\n{ x = 0; }\n P0@cta 0,gpu 0 ;\n".to_owned(), (4, 1), "`exists`"),
         ("X86 t\n{ x = 0; }".to_owned(), (1, 1), "begins with `PTX`"),
         ("PTX t\n{ y @ sound aliases x; }".to_owned(), (2, 7), "no proxy"),
+        ("PTX t\n{ y -> x; x -> y; }".to_owned(), (2, 16), "is an alias of this alias of it"),
+        ("PTX t\n{ y -> x; z = &x; }".to_owned(), (2, 8), "`x` is not declared"),
+        ("PTX t\n{ p = &x; x = 1; x = 2; }".to_owned(), (2, 18), "declared twice"),
     ] {
         let error = parse(&text).expect_err(&text);
         assert!(error.message().contains(part), "{text}\n{error}");

@@ -311,23 +311,21 @@ impl<'t> Parser<'t> {
     }
 
     fn load(&mut self, thread: usize, mnemonic: &str, words: &[&'t str], place: usize) -> Result<Op, Error> {
-        let bare = words.is_empty() && mnemonic == "ld";
+        let (bare, generic) = (words.is_empty() && mnemonic == "ld", mnemonic == "ld");
         let words = self.words(words, place)?;
         self.refuse_others(mnemonic, &words, place)?;
         let args = self.args(thread, place, &[2])?;
-        // In this format, `ld r0, 1` and `ld r0, r1` are moves.
-        if bare {
-            let moved = match &args[1] {
-                Arg::Value(Operand::Const(_)) => true,
-                Arg::Name { name, percent, .. } => self.is_register(thread, name, *percent),
-                Arg::Value(_) | Arg::Memory(_) | Arg::List(_) => false,
-            };
-            if moved {
-                let dst = self.destination(thread, &args[0], place)?;
-                return Ok(Op::Mov { dst, src: self.value(thread, &args[1]) });
-            }
-        }
         let sem = self.sem(mnemonic, &words, &["weak", "relaxed", "acquire", "volatile"], place)?;
+        // In this format, `ld r0, r1` and `ld` of a constant, which can have qualifiers, are moves.
+        let moved = match &args[1] {
+            Arg::Value(Operand::Const(_)) => generic && words.vector.is_none(),
+            Arg::Name { name, percent, .. } => bare && self.is_register(thread, name, *percent),
+            Arg::Value(_) | Arg::Memory(_) | Arg::List(_) => false,
+        };
+        if moved {
+            let dst = self.destination(thread, &args[0], place)?;
+            return Ok(Op::Mov { dst, src: self.value(thread, &args[1]) });
+        }
         let dst = match &args[0] {
             Arg::List(list) => {
                 let regs = list.iter().map(|operand| match operand {
@@ -706,9 +704,10 @@ impl<'t> Parser<'t> {
 
 fn alu_named(name: &str) -> Option<AluOp> {
     Some(match name {
-        "add" => AluOp::Add,
-        "sub" => AluOp::Sub,
-        "mul" => AluOp::Mul,
+        // The second spellings are those of older tests in this format.
+        "add" | "plus" => AluOp::Add,
+        "sub" | "minus" => AluOp::Sub,
+        "mul" | "mult" => AluOp::Mul,
         "div" => AluOp::Div,
         "rem" => AluOp::Rem,
         "and" => AluOp::And,

@@ -39,6 +39,12 @@ impl<'t> Parser<'t> {
             }
         }
         self.take(";");
+        for (place, location) in &self.aliased {
+            if self.declared[*location].used {
+                let name = &self.locations[*location].name;
+                return Err(self.error_at(*place, format!("`{name}` is not declared")));
+            }
+        }
         Ok(())
     }
 
@@ -57,7 +63,8 @@ impl<'t> Parser<'t> {
         if bracket {
             self.want("]")?;
         }
-        if self.location_named(name).is_some() {
+        let known = self.location_named(name);
+        if known.is_some_and(|known| !self.declared[known].used) {
             return Err(self.error_at(place, format!("`{name}` is declared twice")));
         }
         let mut elements = 1;
@@ -69,7 +76,11 @@ impl<'t> Parser<'t> {
             };
             self.want("]")?;
         }
-        let location = self.add_location(name, place)?;
+        let location = match known {
+            Some(location) => location,
+            None => self.add_location(name, place)?,
+        };
+        self.declared[location].used = false;
         self.locations[location].elements = elements;
         if let Some(ty) = qualifiers.ty {
             self.locations[location].element = ty.size;
@@ -133,13 +144,17 @@ impl<'t> Parser<'t> {
         self.take("&");
         let place = self.at;
         let name = self.want_word("a location")?;
-        let Some(target) = self.location_named(name).filter(|target| *target != location) else {
-            return Err(self.error_at(place, format!("`{name}` is not declared before this alias of it")));
-        };
-        self.locations[location].alias = Some(target);
-        if proxy != Proxy::Generic {
-            self.locations[location].view = self.locations[target].view;
+        let target = self.location_or_used(name, place)?;
+        let mut at = Some(target);
+        while let Some(of) = at {
+            if of == location {
+                return Err(self.error_at(place, format!("`{name}` is an alias of this alias of it")));
+            }
+            at = self.locations[of].alias;
         }
+        self.aliased.push((place, target));
+        self.locations[location].alias = Some(target);
+        self.declared[location].special = proxy != Proxy::Generic;
         Ok(())
     }
 
@@ -190,11 +205,17 @@ impl<'t> Parser<'t> {
         self.take("&");
         let place = self.at;
         let name = self.want_word("a number or a location")?;
-        let location = match self.location_named(name) {
-            Some(location) => location,
-            None => self.add_location(name, place)?,
-        };
-        Ok(Some(Operand::Address(location)))
+        Ok(Some(Operand::Address(self.location_or_used(name, place)?)))
+    }
+
+    /// A location whose declaration may follow.
+    fn location_or_used(&mut self, name: &str, place: usize) -> Result<usize, Error> {
+        if let Some(location) = self.location_named(name) {
+            return Ok(location);
+        }
+        let location = self.add_location(name, place)?;
+        self.declared[location].used = true;
+        Ok(location)
     }
 
     /// A location of 8 bytes that are 0.

@@ -42,6 +42,7 @@ pub fn parse(text: &str) -> Result<Test, Error> {
         locations: Vec::new(),
         declared: Vec::new(),
         threads: Vec::new(),
+        aliased: Vec::new(),
         inits: Vec::new(),
     };
     parser.initial_state()?;
@@ -95,6 +96,10 @@ struct Declared {
     reach: u32,
     /// The size of the largest typed access.
     largest: u32,
+    /// Whether only uses of its name have been seen, which may stand before its declaration.
+    used: bool,
+    /// Whether it is a name for another proxy, which has the virtual address of its location.
+    special: bool,
 }
 
 /// Reads tokens.
@@ -105,6 +110,8 @@ struct Parser<'t> {
     locations: Vec<Location>,
     declared: Vec<Declared>,
     threads: Vec<Thread>,
+    /// The tokens of the names that aliases are of, with the locations.
+    aliased: Vec<(usize, usize)>,
     /// First values of registers: number of the thread, register, value, token.
     inits: Vec<(u32, &'t str, Operand, usize)>,
 }
@@ -253,12 +260,20 @@ impl<'t> Parser<'t> {
             }
         }
         for index in 0..self.locations.len() {
-            if let Some(target) = self.locations[index].alias {
-                let (element, elements) = (self.locations[target].element, self.locations[target].elements);
-                let space = self.locations[target].space;
+            let (mut physical, mut view) = (index, index);
+            while let Some(next) = self.locations[physical].alias {
+                if self.declared[physical].special && view == physical {
+                    view = next;
+                }
+                physical = next;
+            }
+            if physical != index {
+                let of = &self.locations[physical];
+                let (element, elements, space) = (of.element, of.elements, of.space);
                 let location = &mut self.locations[index];
                 (location.element, location.elements, location.space) = (element, elements, space);
             }
+            self.locations[index].view = view;
         }
     }
 
