@@ -62,9 +62,13 @@ impl NativeFrames {
         warps: usize,
     ) -> InitialSlots {
         let (coarse_warps, lines) = (warps / coarse.warps as usize, coarse.cta.bytes as usize / 64);
-        if self.slots.len() != coarse_warps {
+        // The code reads the live lanes of a coarse warp that starts, also where none saves anything: then
+        // all have one place, since their distance is 0. LLVM removes that load at level 1 alone.
+        let live = (4 * coarse.warps as usize).div_ceil(64);
+        let all = (coarse_warps * lines).max(live);
+        if self.slots.len() != coarse_warps || self.kept.len() < all {
             self.slots.resize(coarse_warps, Slot::default());
-            self.kept.resize(coarse_warps * lines, Line::default());
+            self.kept.resize(all, Line::default());
             self.regs.reset(function.regs);
         }
         self.touched = 0;
