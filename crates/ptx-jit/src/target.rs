@@ -1,5 +1,5 @@
 //! The processor that code is generated for, as a plain value: a level of vector instructions, features
-//! beyond it, and a tuning.
+//! beyond it, a tuning, and how much LLVM optimises.
 //!
 //! Invariants: [`Target::host`] is the only reader of CPUID; everything else that depends on the processor
 //! depends on a `Target`. A feature is in a target only if its level allows it. The [`Display`](fmt::Display)
@@ -20,12 +20,23 @@ pub struct Target {
     level: Level,
     features: Features,
     tuning: Tuning,
+    optimisation: Option<Optimisation>,
+}
+
+/// How much LLVM optimises when it makes machine code of LLVM IR.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Optimisation {
+    /// LLVM's level 0: compiles in a fraction of the time, to slower code.
+    None,
+    /// LLVM's level 1.
+    Less,
 }
 
 impl Target {
     /// Any processor of that level: nothing beyond it, and no measurement of one processor.
     pub fn generic(level: Level) -> Target {
-        Target { level, features: Features::default(), tuning: MicroArchitecture::Generic.tuning(level) }
+        let tuning = MicroArchitecture::Generic.tuning(level);
+        Target { level, features: Features::default(), tuning, optimisation: None }
     }
 
     /// The processor of this machine, at its widest level.
@@ -45,12 +56,18 @@ impl Target {
         let features = if level == Level::Avx512 { host.features } else { Features::default() };
         let tuning =
             Tuning { l1d_ways: host.tuning.l1d_ways, ..host.tuning.micro_architecture.tuning(level) };
-        Target { level, features, tuning }
+        Target { level, features, tuning, optimisation: None }
+    }
+
+    /// How much LLVM optimises; `None`: little if there is much code.
+    pub(crate) fn optimisation(self) -> Option<Optimisation> {
+        self.optimisation
     }
 
     /// Reads a target: a level or `native`, then in any number, after commas, `tuning=NAME`, `+FEATURE`,
     /// `-FEATURE`, and values of the tuning, `l1d_ways=N|unknown`, `l2_prefetch=on|off`,
-    /// `double_pumped_512=on|off`, `root_by_estimate=on|off`.
+    /// `double_pumped_512=on|off`, `root_by_estimate=on|off`; and LLVM's level of optimisation,
+    /// `opt=0|1|auto`.
     ///
     /// A tuning brings the features of its micro-architecture; what stands after it changes single ones.
     /// `native` is the processor of this machine. Nothing else depends on this machine.
@@ -120,10 +137,14 @@ impl Target {
                 }
                 self.tuning.root_by_estimate = on;
             }
+            Some(("opt", "0")) => self.optimisation = Some(Optimisation::None),
+            Some(("opt", "1")) => self.optimisation = Some(Optimisation::Less),
+            Some(("opt", "auto")) => self.optimisation = None,
+            Some(("opt", _)) => return Err(format!("`{word}`: the value is `0`, `1` or `auto`")),
             _ => {
                 return Err(format!(
                     "`{word}` is nothing of a target: `tuning=NAME`, `+FEATURE`, `-FEATURE`, `l1d_ways=N`, `l2_prefetch=on`, \
-                     `double_pumped_512=on`, `root_by_estimate=on`"
+                     `double_pumped_512=on`, `root_by_estimate=on`, `opt=0`"
                 ));
             }
         }
@@ -216,6 +237,11 @@ impl fmt::Display for Target {
         if root_by_estimate != usual.tuning.root_by_estimate {
             write!(f, ",root_by_estimate={}", switch(root_by_estimate))?;
         }
+        match self.optimisation {
+            Some(Optimisation::None) => f.write_str(",opt=0")?,
+            Some(Optimisation::Less) => f.write_str(",opt=1")?,
+            None => {}
+        }
         Ok(())
     }
 }
@@ -239,7 +265,7 @@ mod host {
         }
         let micro_architecture = micro_architecture(level, features);
         let tuning = Tuning { l1d_ways: l1d_ways(), ..micro_architecture.tuning(level) };
-        Target { level, features, tuning }
+        Target { level, features, tuning, optimisation: None }
     }
 
     fn has(feature: Feature) -> bool {
@@ -348,7 +374,10 @@ mod tests {
             }
         }
         let changed = "avx512,tuning=zen4,-avx512vnni,+avx512fp16,l1d_ways=12,l2_prefetch=off,double_pumped_512=off,root_by_estimate=on";
-        texts.extend([changed.to_owned(), "avx2,l1d_ways=unknown,l2_prefetch=on".to_owned()]);
+        texts.extend(
+            [changed, "avx2,l1d_ways=unknown,l2_prefetch=on", "avx2,opt=0", "baseline,opt=1"]
+                .map(str::to_owned),
+        );
         for text in texts {
             let target = Target::parse(&text).unwrap_or_else(|why| panic!("{text}: {why}"));
             assert_eq!(Target::parse(&target.to_string()), Ok(target), "{text} is written as {target}");
@@ -388,6 +417,7 @@ mod tests {
             ("avx512,l1d_ways=0", "`l1d_ways=0`"),
             ("avx512,l1d_ways=99999999999", "`l1d_ways=99999999999`"),
             ("avx512,l2_prefetch=yes", "`l2_prefetch=yes`"),
+            ("avx512,opt=3", "`opt=3`"),
         ];
         for (text, word) in wrong {
             let why = Target::parse(text).expect_err(text);

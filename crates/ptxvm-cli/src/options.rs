@@ -222,7 +222,8 @@ pub(crate) struct RunOptions {
     #[arg(long, value_enum, default_value = "auto")]
     pub(crate) engine: Engine,
     /// Which processor native code is generated for: `native`, `avx512`, `avx2` or `baseline`, then
-    /// `,tuning=NAME` (zen4, zen5, skylake-server, icelake-server, sapphirerapids), `,+FEATURE`, `,-FEATURE`.
+    /// `,tuning=NAME` (zen4, zen5, skylake-server, icelake-server, sapphirerapids), `,+FEATURE`, `,-FEATURE`;
+    /// `,opt=0` or `,opt=1` is LLVM's level of optimisation, which is else 1, and 0 for large kernels.
     /// --emit takes any, others what this machine can execute [default: native]
     #[arg(long, value_name = "CPU")]
     pub(crate) cpu: Option<ptxvm::Target>,

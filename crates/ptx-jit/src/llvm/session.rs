@@ -3,7 +3,7 @@
 //! Code generation and [placing](super::code) are two steps with an object file between them, so that a cache
 //! can store the file.
 
-use crate::target::Target;
+use crate::target::{Optimisation, Target};
 use crate::tuning::UNOPTIMISED_MIN_INSTRUCTIONS;
 use std::ffi::{CStr, CString, c_void};
 use std::fmt;
@@ -97,12 +97,28 @@ impl Session {
         Module::new(name, &self.0.triple, &self.0.layout, self.0.target)
     }
 
-    /// Compiles a module to the bytes of an object file, without optimisation if it is large.
+    /// Compiles a module to the bytes of an object file, as the target says, or else without optimisation if
+    /// it is large.
     ///
     /// # Errors
     /// The code generator reported an error.
     pub(crate) fn object(&self, module: &Module) -> Result<Object, Error> {
-        self.object_by(module, effort_for(module))
+        let object = self.object_by(module, self.effort_for(module))?;
+        // What was asked for is final.
+        let unoptimised = if self.target().optimisation().is_some() { 0 } else { object.unoptimised };
+        Ok(Object { unoptimised, ..object })
+    }
+
+    /// The effort for code that a launch may wait for.
+    fn effort_for(&self, module: &Module) -> Effort {
+        match self.target().optimisation() {
+            Some(Optimisation::None) => Effort::Least,
+            Some(Optimisation::Less) => Effort::Usual,
+            None if module.instructions(UNOPTIMISED_MIN_INSTRUCTIONS) < UNOPTIMISED_MIN_INSTRUCTIONS => {
+                Effort::Usual
+            }
+            None => Effort::Least,
+        }
     }
 
     /// Compiles a module to the bytes of an object file, with that effort.
@@ -123,7 +139,8 @@ impl Session {
     /// # Errors
     /// The code generator reported an error.
     pub(crate) fn emit_asm(&self, module: &Module) -> Result<String, Error> {
-        let (text, _) = self.generate(module, LLVMCodeGenFileType::LLVMAssemblyFile, effort_for(module))?;
+        let (text, _) =
+            self.generate(module, LLVMCodeGenFileType::LLVMAssemblyFile, self.effort_for(module))?;
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
@@ -177,14 +194,6 @@ impl Session {
             Some(text) => Err(Error::new(text)),
             None => Ok((bytes, said.stack)),
         }
-    }
-}
-
-/// The effort for code that a launch may wait for.
-fn effort_for(module: &Module) -> Effort {
-    match module.instructions(UNOPTIMISED_MIN_INSTRUCTIONS) < UNOPTIMISED_MIN_INSTRUCTIONS {
-        true => Effort::Usual,
-        false => Effort::Least,
     }
 }
 

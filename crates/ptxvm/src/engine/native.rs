@@ -193,7 +193,8 @@ pub(super) fn compiler() -> Result<super::Compiler, String> {
 /// As text: a level (`avx512`, `avx2`, `baseline`) or `native`, followed by `tuning=NAME`, `+FEATURE`,
 /// `-FEATURE` and single values of the tuning, separated by commas; for example `avx512,tuning=zen4`. A level
 /// alone is any processor of this level. A tuning adds the features of its micro-architecture. `native` is
-/// the processor of this machine. The text determines the code.
+/// the processor of this machine. `opt=0` or `opt=1` is the level at which LLVM optimises, whatever the size
+/// of the code. The text determines the code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target(ptx_jit::Target);
 
