@@ -10,7 +10,7 @@
 mod levels;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use ptxvm::{Buffer, Cpu, Engine, ErrorKind, Launch, Options, Tool, Vm};
+use ptxvm::{Buffer, Cpu, Engine, ErrorKind, Launch, Options, Target, Tool, Vm};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -62,6 +62,23 @@ impl On {
             On::Jit | On::JitTeam(_) | On::JitWatched | On::JitDefined | On::JitOrdered => None,
             #[cfg(feature = "jit")]
             On::JitFor(cpu) => Some(cpu),
+        }
+    }
+
+    /// The target of its code. Unless all is tested, LLVM optimises the code of main texts for the best
+    /// processor alone: that takes most of the time of a test, and is LLVM's own matter.
+    fn target(self, is_main: bool) -> Option<Target> {
+        let target = self.cpu().map(Target::from);
+        match self {
+            On::Interp | On::Watched => None,
+            #[cfg(feature = "jit")]
+            On::Jit if is_main => None,
+            #[cfg(feature = "jit")]
+            _ if !levels::is_full() => {
+                Some(levels::unoptimised(target.unwrap_or_else(|| "native".parse().expect("a target"))))
+            }
+            #[cfg(feature = "jit")]
+            _ => target,
         }
     }
 
@@ -191,7 +208,7 @@ fn is_chosen(on: On, name: &str) -> bool {
 fn main() {
     let args = Arguments::from_args();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures");
-    let full = std::env::var("PTXVM_TESTS").as_deref() == Ok("full");
+    let full = levels::is_full();
     let (main_schedules, variant_schedules) = match full {
         true => (MAIN_SCHEDULES, VARIANT_SCHEDULES),
         false => (QUICK_SCHEDULES, QUICK_VARIANT_SCHEDULES),
@@ -216,6 +233,7 @@ fn main() {
             for schedule in schedules.iter().filter(|(_, _, on)| fits(*on) && (full || is_chosen(*on, &name)))
             {
                 let (case, root, ptx, schedule) = (case.clone(), root.clone(), ptx.clone(), *schedule);
+                let target = schedule.2.target(string(&case["ptx"]) == ptx);
                 let title = format!(
                     "{name} {} threads={} seed={} {:?}",
                     ptx.trim_start_matches("kernels/"),
@@ -224,7 +242,7 @@ fn main() {
                     schedule.2
                 );
                 trials.push(Trial::test(title, move || {
-                    run(&root, &case, &ptx, schedule).map_err(Failed::from)
+                    run(&root, &case, &ptx, schedule, target).map_err(Failed::from)
                 }));
             }
         }
@@ -260,7 +278,13 @@ fn extent(value: &Value) -> [u32; 3] {
     [0, 1, 2].map(|i| value[i].as_u64().unwrap_or(1) as u32)
 }
 
-fn run(root: &Path, case: &Value, ptx: &str, (threads, seed, on): Schedule) -> Result<(), String> {
+fn run(
+    root: &Path,
+    case: &Value,
+    ptx: &str,
+    (threads, seed, on): Schedule,
+    target: Option<Target>,
+) -> Result<(), String> {
     let text = std::fs::read_to_string(root.join(ptx)).map_err(|e| format!("{ptx}: {e}"))?;
     let checked = ptxvm::check(ptx, &text, &ptxvm::CheckOptions::default());
     let report = |d: &ptxvm::Diagnostic| ptxvm::render(d, &checked.source, false);
@@ -268,7 +292,7 @@ fn run(root: &Path, case: &Value, ptx: &str, (threads, seed, on): Schedule) -> R
         return Err(checked.diagnostics.iter().map(report).collect::<Vec<_>>().join("\n"));
     };
     let mut options =
-        Options { addresses: module.address_size, cpu: on.cpu(), team: on.team(), ..Options::default() };
+        Options { addresses: module.address_size, target, team: on.team(), ..Options::default() };
     options = on.tools().iter().fold(options, |options, tool| options.and_tool(*tool));
     let vm = Vm::with(options).map_err(|e| e.to_string())?;
     let module = vm.load_module(module).map_err(|e| e.to_string())?;

@@ -7,7 +7,7 @@
 #[path = "support/levels.rs"]
 mod levels;
 
-use ptxvm::{Arg, Cpu, Engine, ErrorKind, Launch, Options, Vm};
+use ptxvm::{Arg, Engine, ErrorKind, Launch, Options, Target, Vm};
 
 /// The outcome of a launch: the buffers, or the text of its trap without addresses.
 type Outcome = Result<Vec<Vec<u32>>, String>;
@@ -39,8 +39,8 @@ impl Case<'_> {
         )
     }
 
-    fn run(&self, engine: Engine, cpu: Option<Cpu>) -> Option<Outcome> {
-        let vm = match Vm::with(Options { cpu, team: self.team, ..Options::default() }) {
+    fn run(&self, engine: Engine, target: Option<Target>) -> Outcome {
+        let vm = match Vm::with(Options { target, team: self.team, ..Options::default() }) {
             Ok(vm) => vm,
             Err(error) => panic!("{error}"),
         };
@@ -52,16 +52,11 @@ impl Case<'_> {
         let launch = Launch::new([self.grid, 1, 1], self.block).threads(1).engine(engine);
         let launch = launch.args(&kernel, &args).expect("arguments that fit");
         match vm.launch(&kernel, &launch) {
-            Ok(_) => Some(Ok(buffers.iter().map(|buffer| buffer.read().expect("the results")).collect())),
+            Ok(_) => Ok(buffers.iter().map(|buffer| buffer.read().expect("the results")).collect()),
             Err(error) => match error.kind() {
-                ErrorKind::Trap(trap, _) => Some(Err(format!(
-                    "{} line {} at {:?} {:?}",
-                    trap.kind.word(),
-                    trap.line,
-                    trap.ctaid,
-                    trap.tid
-                ))),
-                ErrorKind::Machine(_) | ErrorKind::Caller(_) if cpu != Some(Cpu::Baseline) => None,
+                ErrorKind::Trap(trap, _) => {
+                    Err(format!("{} line {} at {:?} {:?}", trap.kind.word(), trap.line, trap.ctaid, trap.tid))
+                }
                 _ => panic!("{error}"),
             },
         }
@@ -69,11 +64,10 @@ impl Case<'_> {
 
     /// Runs it everywhere; gives what the interpreter found.
     fn agree(&self) -> Outcome {
-        let expected = self.run(Engine::Interp, None).expect("the interpreter runs everywhere");
-        for cpu in levels::of(self.body) {
-            // A level that this machine lacks has nothing to say.
-            let Some(found) = self.run(Engine::Jit, Some(cpu)) else { continue };
-            assert_eq!(found, expected, "{cpu:?}\n{}", self.body);
+        let expected = self.run(Engine::Interp, None);
+        for target in levels::of(self.body) {
+            let found = self.run(Engine::Jit, Some(target));
+            assert_eq!(found, expected, "{target}\n{}", self.body);
         }
         expected
     }

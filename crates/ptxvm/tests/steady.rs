@@ -6,7 +6,7 @@
 #[path = "support/levels.rs"]
 mod levels;
 
-use ptxvm::{Arg, Cpu, Engine, ErrorKind, Launch, Options, Vm};
+use ptxvm::{Arg, Engine, ErrorKind, Launch, Options, Target, Vm};
 
 /// The outcome of a launch: the third buffer, and the text of its trap without addresses.
 type Outcome = (Option<Vec<u32>>, Option<String>);
@@ -44,8 +44,8 @@ impl Case<'_> {
         )
     }
 
-    fn run(&self, engine: Engine, cpu: Option<Cpu>) -> Option<Outcome> {
-        let vm = Vm::with(Options { cpu, team: self.team, ..Options::default() }).expect("this is given");
+    fn run(&self, engine: Engine, target: Option<Target>) -> Outcome {
+        let vm = Vm::with(Options { target, team: self.team, ..Options::default() }).expect("this is given");
         let module = vm.load("steady.ptx", &self.text()).unwrap_or_else(|error| panic!("{error}"));
         let kernel = module.kernel("k").expect("the kernel");
         let buffer = |words: usize| {
@@ -58,15 +58,14 @@ impl Case<'_> {
         let launch = Launch::new([1, 1, 1], self.block).threads(1).engine(engine);
         let launch = launch.args(&kernel, &args).expect("arguments that fit");
         match vm.launch(&kernel, &launch) {
-            Ok(_) => Some((Some(c.read().expect("the results")), None)),
+            Ok(_) => (Some(c.read().expect("the results")), None),
             Err(error) => match error.kind() {
                 ErrorKind::Trap(trap, _) => {
                     let said = format!("{} line {} at {:?}", trap.kind.word(), trap.line, trap.tid);
                     // How far one warp has come; several come as far as they are run.
                     let alone = self.block.iter().product::<u32>() <= 32;
-                    Some((alone.then(|| c.read().expect("the results")), Some(said)))
+                    (alone.then(|| c.read().expect("the results")), Some(said))
                 }
-                ErrorKind::Machine(_) | ErrorKind::Caller(_) if cpu != Some(Cpu::Baseline) => None,
                 _ => panic!("{error}"),
             },
         }
@@ -74,11 +73,10 @@ impl Case<'_> {
 
     /// Runs it everywhere; whether it comes to its end.
     fn agree(&self) -> bool {
-        let expected = self.run(Engine::Interp, None).expect("the interpreter runs everywhere");
-        for cpu in levels::of(&format!("{}{:?}{:?}", self.text(), self.block, self.team)) {
-            // A level that this machine lacks has nothing to say.
-            let Some(found) = self.run(Engine::Jit, Some(cpu)) else { continue };
-            assert_eq!(found, expected, "{cpu:?} {:?} {:?}\n{}", self.block, self.words, self.text());
+        let expected = self.run(Engine::Interp, None);
+        for target in levels::of(&format!("{}{:?}{:?}", self.text(), self.block, self.team)) {
+            let found = self.run(Engine::Jit, Some(target));
+            assert_eq!(found, expected, "{target} {:?} {:?}\n{}", self.block, self.words, self.text());
         }
         expected.1.is_none()
     }

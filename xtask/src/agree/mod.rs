@@ -45,12 +45,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-const USAGE: &str = "usage: cargo xtask agree [--seed N] [--count N] [--seconds N] [--threads N] [--cpu avx512|avx2|baseline]... [--every] [--schedules] [--traps] [--tools] [--print] [--keep-going] [FILE...]\n\
+const USAGE: &str = "usage: cargo xtask agree [--seed N] [--count N] [--seconds N] [--threads N] [--cpu avx512|avx2|baseline]... [--unoptimised] [--every] [--schedules] [--traps] [--tools] [--print] [--keep-going] [FILE...]\n\
                      \n\
                      Without FILEs: programs of the seeds from N on; the processors that this machine can be take turns,\n\
                      the widest most often, or run --every program. --schedules: other schedules in the interpreter too.\n\
                      --traps: programs that do something illegal; the traps are compared. --print shows programs only.\n\
                      --tools: under all sanitizers, in the interpreter; findings that are not real are named.\n\
+                     --unoptimised: LLVM optimises no code, so that more programs run in a time, and its level 0 is tested.\n\
                      --threads: as many programs at a time (all cores, if not said); no result depends on it.";
 /// How many programs share devices before new devices are made.
 const SHARED: u64 = 500;
@@ -62,6 +63,8 @@ struct Options {
     count: u64,
     time: Option<Duration>,
     cpus: Vec<Cpu>,
+    /// LLVM optimises the code of programs.
+    optimised: bool,
     /// Run each program for every processor, instead of one processor per program.
     every: bool,
     /// Run each program in the interpreter with several schedules.
@@ -82,6 +85,7 @@ fn read(args: &[String]) -> Result<Options, String> {
         count: 1000,
         time: None,
         cpus: Vec::new(),
+        optimised: true,
         every: false,
         schedules: false,
         traps: false,
@@ -99,6 +103,7 @@ fn read(args: &[String]) -> Result<Options, String> {
             "--count" => options.count = number()?,
             "--seconds" => options.time = Some(Duration::from_secs(number()?)),
             "--threads" => options.threads = (number()? as usize).max(1),
+            "--unoptimised" => options.optimised = false,
             "--every" => options.every = true,
             "--schedules" => options.schedules = true,
             "--traps" => options.traps = true,
@@ -163,7 +168,7 @@ impl Run<'_> {
     /// Processes one seed after another.
     fn work(&self) -> Result<(), String> {
         let options = self.options;
-        let fresh = || Machines::new(&options.cpus).map_err(|e| e.to_string());
+        let fresh = || Machines::new(&options.cpus, options.optimised).map_err(|e| e.to_string());
         let mut machines = fresh()?;
         let mut done = 0;
         loop {
@@ -192,7 +197,7 @@ impl Run<'_> {
             Outcome::Endless => Some("does not end".to_owned()),
             Outcome::Same | Outcome::Trapped(_) => None,
             Outcome::Refused(ref why) => Some(why.clone()),
-            Outcome::Differs(cpu, ref why) => Some(smaller(seed, cpu, why, program)?),
+            Outcome::Differs(cpu, ref why) => Some(smaller(self.options, seed, cpu, why, program)?),
         };
         let mut guard = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let (counts, shown) = &mut *guard;
@@ -218,10 +223,10 @@ impl Run<'_> {
 }
 
 /// Reduces a program whose results differ, and writes it.
-fn smaller(seed: u64, cpu: Cpu, why: &str, program: Program) -> Result<String, String> {
+fn smaller(options: &Options, seed: u64, cpu: Cpu, why: &str, program: Program) -> Result<String, String> {
     let name = format!("{cpu:?}").to_lowercase();
     eprintln!("seed {seed}: {name}: {why}");
-    let machines = Machines::new(&[cpu]).map_err(|e| e.to_string())?;
+    let machines = Machines::new(&[cpu], options.optimised).map_err(|e| e.to_string())?;
     let small = reduce::reduce(&machines, program);
     let path = crate::root().join("target/agree").join(format!("seed-{seed}-{name}.ptx"));
     let write = || {
@@ -330,7 +335,7 @@ fn files(options: &Options) -> Result<(), String> {
             }
             continue;
         }
-        let machines = Machines::new(&options.cpus).map_err(|e| e.to_string())?;
+        let machines = Machines::new(&options.cpus, options.optimised).map_err(|e| e.to_string())?;
         let outcome = machines.run(&program, None);
         println!("{file}: {outcome:?}");
         if let Outcome::Differs(cpu, _) = outcome
@@ -351,11 +356,21 @@ mod tests {
     use std::path::PathBuf;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
+    /// Whether all combinations are tested.
+    fn is_full() -> bool {
+        std::env::var("PTXVM_TESTS").as_deref() == Ok("full")
+    }
+
+    /// LLVM optimises their code only where all is tested.
+    fn machines(cpus: &[Cpu]) -> Machines {
+        Machines::new(cpus, is_full()).expect("devices can be made")
+    }
+
     #[test]
     fn random_programs_agree() {
         let (levels, cpus) = (generate::levels(), available());
         assert!(!cpus.is_empty(), "native code can be made for this machine");
-        let machines = Machines::new(&cpus).expect("devices can be made");
+        let machines = machines(&cpus);
         for seed in 0..60 {
             let program = generate::program(&levels, seed, false);
             let outcome = machines.run(&program, Some(machines.turn(&program)));
@@ -379,7 +394,7 @@ mod tests {
     #[test]
     fn traps_of_random_programs_agree() {
         let (levels, cpus) = (generate::levels(), available());
-        let machines = Machines::new(&cpus).expect("devices can be made");
+        let machines = machines(&cpus);
         let mut trapped = 0;
         for seed in 0..40 {
             let program = generate::program(&levels, seed, true);
@@ -416,10 +431,10 @@ mod tests {
     fn what_differed_once_agrees_and_has_no_race() {
         let programs = kept();
         let cpus = available();
-        let full = std::env::var("PTXVM_TESTS").as_deref() == Ok("full");
+        let full = is_full();
         let next = AtomicUsize::new(0);
         let work = || {
-            let machines = Machines::new(&cpus).expect("devices can be made");
+            let machines = machines(&cpus);
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 let Some((path, program, traps)) = programs.get(number) else { break };

@@ -7,7 +7,7 @@
 
 use super::program::Program;
 use super::random::Random;
-use ptxvm::{Arg, Cpu, Engine, ErrorKind, FaultKind, Launch, Options, Trap, Vm};
+use ptxvm::{Arg, Cpu, Engine, ErrorKind, FaultKind, Launch, Options, Target, Trap, Vm};
 use std::time::Duration;
 
 /// Most threads of a grid.
@@ -65,12 +65,19 @@ pub(crate) enum Outcome {
 }
 
 impl Machines {
-    pub(crate) fn new(cpus: &[Cpu]) -> Result<Self, ptxvm::Error> {
+    /// Devices for each processor. If not `optimised`, LLVM optimises no code: compiling takes most of the time
+    /// of a program.
+    pub(crate) fn new(cpus: &[Cpu], optimised: bool) -> Result<Self, ptxvm::Error> {
+        let target = |cpu: Cpu| match optimised {
+            true => Ok(Target::from(cpu)),
+            false => format!("{},opt=0", Target::from(cpu)).parse(),
+        };
         let mut jits = Vec::new();
         for cpu in cpus {
             // Coarse warps if profitable, and of four warps wherever possible.
             for team in [None, Some(4)] {
-                jits.push((*cpu, Vm::with(Options { cpu: Some(*cpu), team, ..Options::default() })?));
+                let target = Some(target(*cpu)?);
+                jits.push((*cpu, Vm::with(Options { target, team, ..Options::default() })?));
             }
         }
         Ok(Self { interp: Vm::new()?, jits })

@@ -1,7 +1,7 @@
 //! Matrices in an image of memory, numbers as their types hold them, and the engines that run a test.
 
-use ptxvm::{Cpu, Engine, Options, Vm};
-use std::sync::LazyLock;
+use crate::levels;
+use ptxvm::{Cpu, Engine, Options, Target, Vm};
 
 /// A machine and the engine that it runs kernels with.
 pub(super) struct Machine {
@@ -17,16 +17,23 @@ impl std::ops::Deref for Machine {
     }
 }
 
-/// The interpreter, and native code of every level that this machine has.
+/// The interpreter, and native code of every level that this machine has. Unless `PTXVM_TESTS` is `full`,
+/// LLVM optimises it for the best level alone.
 pub(super) fn machines() -> Vec<Machine> {
-    let made = |engine, cpu: Option<Cpu>| {
-        let vm = Vm::with(Options { cpu, ..Options::default() }).ok()?;
+    let made = |engine, target: Option<Target>| {
+        let vm = Vm::with(Options { target, ..Options::default() }).ok()?;
         Some(Machine { vm, engine })
     };
     let mut machines: Vec<Machine> = made(Engine::Interp, None).into_iter().collect();
     if cfg!(feature = "jit") {
-        let levels = [Cpu::Baseline, Cpu::Avx2, Cpu::Avx512].into_iter();
-        machines.extend(levels.filter_map(|cpu| made(Engine::Jit, Some(cpu))).filter(compiles));
+        let all = [Cpu::Avx512, Cpu::Avx2, Cpu::Baseline].into_iter();
+        let mut targets: Vec<Target> =
+            all.filter(|cpu| levels::is_available(*cpu)).map(Target::from).collect();
+        if !levels::is_full() {
+            targets.iter_mut().skip(1).for_each(|target| *target = levels::unoptimised(*target));
+        }
+        let targets = targets.into_iter().rev();
+        machines.extend(targets.filter_map(|target| made(Engine::Jit, Some(target))).filter(compiles));
     }
     assert!(!machines.is_empty());
     machines
@@ -35,12 +42,12 @@ pub(super) fn machines() -> Vec<Machine> {
 /// One of the machines. Unless `PTXVM_TESTS` is `full`, mostly the interpreter (the first) or the best level
 /// (the last), since LLVM needs several times as long for code with narrower vectors.
 pub(super) fn any<'a>(machines: &'a [Machine], random: &mut Random) -> &'a Machine {
-    static FULL: LazyLock<bool> = LazyLock::new(|| std::env::var("PTXVM_TESTS").as_deref() == Ok("full"));
+    let is_full = levels::is_full();
     let count = machines.len();
     let choice = random.range(0, 12 * count as i64 - 1) as usize;
     let index = match choice / count {
-        0..5 if !*FULL => 0,
-        5..10 if !*FULL => count - 1,
+        0..5 if !is_full => 0,
+        5..10 if !is_full => count - 1,
         _ => choice % count,
     };
     &machines[index]

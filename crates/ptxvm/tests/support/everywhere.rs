@@ -6,7 +6,7 @@
 
 mod levels;
 
-use ptxvm::{Arg, Cpu, Engine, ErrorKind, Launch, Options, Vm};
+use ptxvm::{Arg, Cpu, Engine, ErrorKind, Launch, Options, Target, Vm};
 use std::time::Duration;
 
 /// What a launch did: words and instructions, or its trap.
@@ -61,11 +61,11 @@ impl Test {
         &self,
         block: u32,
         engine: Engine,
-        cpu: Option<Cpu>,
+        target: Option<Target>,
         team: Option<u32>,
         threads: &[u32],
     ) -> Done {
-        let vm = Vm::with(Options { cpu, team, ..Options::default() }).expect("a device");
+        let vm = Vm::with(Options { target, team, ..Options::default() }).expect("a device");
         let kernel =
             vm.load("whole.ptx", &self.text).and_then(|module| module.kernel("k")).expect("a kernel");
         let words = vm.zeros::<u32>((self.ctas * block) as usize).expect("memory");
@@ -125,7 +125,7 @@ impl Test {
     /// The interpreter's result, which is everybody's.
     pub(crate) fn everywhere(&self, block: u32) -> Done {
         let want = self.run(block, Engine::Interp, None, None, &[1]);
-        let (full, mut best) = (std::env::var("PTXVM_TESTS").as_deref() == Ok("full"), true);
+        let (full, mut best) = (levels::is_full(), true);
         for cpu in [Cpu::Avx512, Cpu::Avx2, Cpu::Baseline] {
             if !levels::is_available(cpu) {
                 continue;
@@ -137,12 +137,17 @@ impl Test {
                 false => &[Some(2)],
             };
             for &team in teams {
-                let found = self.run(block, Engine::Jit, Some(cpu), team, &[1, 2]);
+                let target = levels::target(cpu, &format!("{}{block}{team:?}", self.text));
+                let found = self.run(block, Engine::Jit, Some(target), team, &[1, 2]);
                 if want.trap.is_some() {
                     // How far others got is the schedule's.
-                    assert_eq!(found.trap, want.trap, "block {block}, {cpu:?}, team {team:?}: {}", self.text);
+                    assert_eq!(
+                        found.trap, want.trap,
+                        "block {block}, {target}, team {team:?}: {}",
+                        self.text
+                    );
                 } else {
-                    assert_eq!(found, want, "block {block}, {cpu:?}, team {team:?}: {}", self.text);
+                    assert_eq!(found, want, "block {block}, {target}, team {team:?}: {}", self.text);
                 }
             }
         }

@@ -1,20 +1,39 @@
-//! Processors for which the tests of native code compile their cases.
+//! Targets for which the tests of native code compile their cases.
 #![allow(dead_code, reason = "each test uses a part of it")]
 
-use ptxvm::Cpu;
+use ptxvm::{Cpu, Target};
 
-/// The processors for the case of this text: those that this machine can be, or, unless `PTXVM_TESTS` is
-/// `full`, the best of them and, for every other text, one that the text selects.
-pub(crate) fn of(text: &str) -> Vec<Cpu> {
+/// Whether all combinations are tested.
+pub(crate) fn is_full() -> bool {
+    std::env::var("PTXVM_TESTS").as_deref() == Ok("full")
+}
+
+/// The targets for the case of this text: those that this machine can be, or, unless `PTXVM_TESTS` is `full`,
+/// the best of them and, for every other text, one that the text selects.
+pub(crate) fn of(text: &str) -> Vec<Target> {
     let mut all: Vec<Cpu> =
         [Cpu::Avx512, Cpu::Avx2, Cpu::Baseline].into_iter().filter(|cpu| is_available(*cpu)).collect();
-    if std::env::var("PTXVM_TESTS").as_deref() != Ok("full") && all.len() > 1 {
+    if !is_full() && all.len() > 1 {
         let number = hash(text) as usize;
         let other = number.is_multiple_of(2).then(|| all[1 + number / 2 % (all.len() - 1)]);
         all.truncate(1);
         all.extend(other);
     }
-    all
+    all.into_iter().map(|cpu| target(cpu, text)).collect()
+}
+
+/// The target for the case of this text on a processor. Unless `PTXVM_TESTS` is `full`, LLVM optimises the
+/// code of every fourth text alone: that takes most of the time of a test, and is LLVM's own matter.
+pub(crate) fn target(cpu: Cpu, text: &str) -> Target {
+    match is_full() || (hash(text) / 16).is_multiple_of(4) {
+        true => cpu.into(),
+        false => unoptimised(cpu.into()),
+    }
+}
+
+/// The same target, for which LLVM does not optimise.
+pub(crate) fn unoptimised(target: Target) -> Target {
+    format!("{target},opt=0").parse().expect("a target")
 }
 
 /// Whether this machine can execute code for the processor.
