@@ -5,21 +5,28 @@
 //! random programs that trap (`traps`), and the fuzz targets (`fuzz`). The first two run once, the others
 //! share the remaining time.
 //!
+//! `soak kernels --only --kernels FOLDER --rounds N --threads N` compiles the kernels of a folder again and
+//! again, several at the same time: for a crash or a wrong result of LLVM that not every compilation shows.
+//! `PTXVM_KEEP_PTX` makes a program keep its PTX in such a folder.
+//!
 //! Invariant: the task fails if any part fails, and reports the work of each part. A part that cannot run
 //! here (no cargo-fuzz) is listed as such.
 
-use ptxvm::{AddressSize, Cpu, Listing, Vm};
+use ptxvm::{AddressSize, Cpu, Kernel, Listing, Vm};
 use std::fmt;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-const USAGE: &str = "usage: cargo xtask soak [--minutes N] [--seed N] [--kernels FOLDER]... [PART...]\n\
+const USAGE: &str = "usage: cargo xtask soak [--minutes N] [--seed N] [--kernels FOLDER]... [--only] [--rounds N] [--threads N] [PART...]\n\
                      \n\
                      --minutes: for about so long (60, if not said). --seed: where random programs begin (the time, if not said).\n\
-                     --kernels: PTX files to compile besides those of the tests and of `cargo xtask clients`.\n\
+                     --kernels: PTX files to compile besides those of the tests and of `cargo xtask clients`; with --only, no others.\n\
+                     --rounds: how often each kernel is compiled (1, if not said); the assembly must always be the same.\n\
+                     --threads: how many kernels are compiled at the same time (one for each core, if not said).\n\
                      PARTs: kernels, hostile, stress, agree, traps, fuzz; all, if none is named. Use --release.";
 
 /// The parts, in order.
@@ -31,6 +38,8 @@ const TRAPS: f64 = 0.1;
 /// The most kernels of a text that are all compiled; of larger texts only this many are. Chosen: PTX
 /// libraries have thousands.
 const KERNELS: usize = 64;
+/// The number of texts whose kernels are in memory at the same time. Chosen.
+const TEXTS: usize = 64;
 /// Threads of a CTA if the text does not specify them. Chosen.
 const THREADS: u32 = 128;
 
@@ -38,6 +47,12 @@ struct Options {
     time: Duration,
     seed: u64,
     folders: Vec<PathBuf>,
+    /// Whether only the texts in `folders` are compiled.
+    only: bool,
+    /// How often each kernel is compiled.
+    rounds: usize,
+    /// The number of kernels that are compiled at the same time.
+    threads: usize,
     parts: Vec<String>,
 }
 
@@ -74,6 +89,9 @@ fn read(arguments: &[String]) -> Result<Options, String> {
         time: Duration::from_secs(3600),
         seed: now.map_or(1, |now| now.as_secs()),
         folders: Vec::new(),
+        only: false,
+        rounds: 1,
+        threads: cores(),
         parts: Vec::new(),
     };
     let mut arguments = arguments.iter();
@@ -83,6 +101,9 @@ fn read(arguments: &[String]) -> Result<Options, String> {
         match argument.as_str() {
             "--minutes" => options.time = Duration::from_secs(number()?.saturating_mul(60)),
             "--seed" => options.seed = number()?,
+            "--rounds" => options.rounds = usize::try_from(number()?.max(1)).map_err(|_| USAGE)?,
+            "--threads" => options.threads = usize::try_from(number()?.max(1)).map_err(|_| USAGE)?,
+            "--only" => options.only = true,
             "--kernels" => options.folders.push(arguments.next().ok_or(USAGE)?.into()),
             part if PARTS.contains(&part) => options.parts.push(part.to_owned()),
             _ => return Err(USAGE.to_owned()),
@@ -140,40 +161,34 @@ fn kernels(options: &Options) -> Done {
     part("kernels", || {
         let root = crate::root();
         let mut files = Vec::new();
-        let own = [
-            "tests/fixtures",
-            "tests/agree",
-            "tests/language",
-            "xtask/bench/kernels",
-            "target/clients/kernels",
-        ];
+        let own: &[&str] = match options.only {
+            true => &[],
+            false => &[
+                "tests/fixtures",
+                "tests/agree",
+                "tests/language",
+                "xtask/bench/kernels",
+                "target/clients/kernels",
+            ],
+        };
         let folders = own.iter().map(|folder| root.join(folder)).chain(options.folders.iter().cloned());
         folders.for_each(|folder| texts_in(&folder, &mut files));
         files.sort();
-        let next = AtomicUsize::new(0);
-        let work = || {
-            let mut compiled = Compiled::default();
-            while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
-                compiled.add(file);
-            }
-            compiled
-        };
-        let parts: Vec<_> = std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..cores()).map(|_| scope.spawn(work)).collect();
-            threads.into_iter().map(std::thread::ScopedJoinHandle::join).collect()
-        });
-        let (mut count, mut refused, mut wrong) = (0, 0, Vec::new());
-        for part in parts {
-            match part {
-                Ok(part) => {
-                    count += part.count;
-                    refused += part.refused;
-                    wrong.extend(part.wrong);
-                }
-                Err(_) => wrong.push("a panic, which is shown above".to_owned()),
-            }
+        let vms: Vec<Vm> = [Cpu::Avx512, Cpu::Avx2, Cpu::Baseline]
+            .into_iter()
+            .filter_map(|cpu| Vm::with_cpu(AddressSize::Bits64, Some(cpu)).ok())
+            .collect();
+        let mut total = Compiled::default();
+        for files in files.chunks(TEXTS) {
+            compile_texts(options, &vms, files, &mut total);
         }
-        let what = format!("{} texts, {count} kernels compiled, {refused} not", files.len());
+        let Compiled { texts, kernels, compilations, refused, wrong } = total;
+        let what = format!(
+            "{texts} of {} texts accepted, {} kernels compiled, {compilations} compilations, {refused} kernels not; \
+             each level of instructions counts",
+            files.len(),
+            kernels - refused
+        );
         match wrong.is_empty() {
             true => (what, Outcome::Clean),
             false => (what, Outcome::Found(wrong.join("\n"))),
@@ -181,33 +196,91 @@ fn kernels(options: &Options) -> Done {
     })
 }
 
-/// The kernels of some texts, compiled for every level of instructions.
+/// The results of compilations.
 #[derive(Default)]
 struct Compiled {
-    count: usize,
-    /// Those that are not compiled, for a reason that the compiler gives.
+    /// The texts that are accepted and have kernels.
+    texts: usize,
+    /// The kernels, counted once for each level of instructions.
+    kernels: usize,
+    compilations: usize,
+    /// The kernels that are not compiled, for a reason that the compiler gives.
     refused: usize,
-    /// Those that show a defect of the compiler.
+    /// The compilations that show a defect of the compiler.
     wrong: Vec<String>,
 }
 
-impl Compiled {
-    fn add(&mut self, file: &Path) {
-        let Ok(text) = std::fs::read_to_string(file) else { return };
-        for cpu in [Cpu::Avx512, Cpu::Avx2, Cpu::Baseline] {
-            let Ok(vm) = Vm::with_cpu(AddressSize::Bits64, Some(cpu)) else { continue };
-            let Ok(module) = vm.load(&file.to_string_lossy(), &text) else { continue };
-            for name in module.kernels().take(KERNELS) {
-                match compile(&module, name) {
-                    Ok(()) => self.count += 1,
-                    Err(why) if why.contains("ptxvm bug") => {
-                        self.wrong.push(format!("{} {name}: {why}", file.display()));
-                    }
-                    Err(_) => self.refused += 1,
-                }
-            }
+/// A kernel that is compiled for one level of instructions.
+struct Job {
+    kernel: Kernel,
+    text: PathBuf,
+    /// The result of the compilation that was done first: the hash of the assembly, or the error.
+    first: OnceLock<Result<u64, String>>,
+}
+
+/// Compiles the kernels of some texts: all of them once, then all of them again.
+fn compile_texts(options: &Options, vms: &[Vm], files: &[PathBuf], total: &mut Compiled) {
+    let load = |at: usize| {
+        let (file, vm) = (&files[at / vms.len()], &vms[at % vms.len()]);
+        std::fs::read_to_string(file).map(|text| kernels_of(vm, file, &text)).unwrap_or_default()
+    };
+    let loaded = in_parallel(options.threads, files.len() * vms.len(), load);
+    let panicked = || "a panic, which is shown above".to_owned();
+    total.wrong.extend(loaded.iter().filter(|loaded| loaded.is_none()).map(|_| panicked()));
+    let jobs: Vec<Job> = loaded.into_iter().flatten().flatten().collect();
+    let compile = |at: usize| {
+        let Job { kernel, text, first } = &jobs[at % jobs.len()];
+        let result = compile(kernel);
+        let known = first.get_or_init(|| result.clone());
+        let what = match (&result, known) {
+            (Err(why), _) if why.contains("ptxvm bug") => why,
+            _ if result == *known => return None,
+            (Ok(_), Ok(_)) => "the assembly differs from that of another compilation",
+            (Err(why), Ok(_)) | (Ok(_), Err(why)) | (Err(why), Err(_)) => why,
+        };
+        Some(format!("{} {}: {what}", text.display(), kernel.name()))
+    };
+    let count = jobs.len() * options.rounds;
+    for result in in_parallel(options.threads, count, compile) {
+        match result {
+            Some(None) => {}
+            Some(Some(wrong)) => total.wrong.push(wrong),
+            None => total.wrong.push(panicked()),
         }
     }
+    total.texts += files.iter().filter(|file| jobs.iter().any(|job| job.text == **file)).count();
+    total.kernels += jobs.len();
+    let refused = jobs.iter().filter(|job| matches!(job.first.get(), Some(Err(_)))).count();
+    total.refused += refused;
+    total.compilations += (jobs.len() - refused) * options.rounds;
+}
+
+/// The kernels of a text on a device; none if the text is not accepted.
+fn kernels_of(vm: &Vm, file: &Path, text: &str) -> Vec<Job> {
+    let Ok(module) = vm.load(&file.to_string_lossy(), text) else { return Vec::new() };
+    let kernel = |name| module.kernel(name).ok();
+    let job = |kernel| Job { kernel, text: file.to_owned(), first: OnceLock::new() };
+    module.kernels().take(KERNELS).filter_map(kernel).map(job).collect()
+}
+
+/// Does a number of tasks on several threads at the same time. `None` stands for a task that panicked.
+fn in_parallel<T: Send>(threads: usize, count: usize, task: impl Fn(usize) -> T + Sync) -> Vec<Option<T>> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut results = Vec::new();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            if at >= count {
+                return results;
+            }
+            results.push(std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| task(at))).ok());
+        }
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        // A task's panic is caught, so a thread does not panic.
+        threads.into_iter().filter_map(|thread| thread.join().ok()).flatten().collect()
+    })
 }
 
 /// The number of tasks that run at the same time.
@@ -215,12 +288,15 @@ fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
-fn compile(module: &ptxvm::Module, name: &str) -> Result<(), String> {
-    let kernel = module.kernel(name).map_err(|error| error.to_string())?;
+/// Compiles a kernel to assembly; returns its hash.
+fn compile(kernel: &Kernel) -> Result<u64, String> {
     let resources = kernel.resources();
     let block =
         resources.required_block.unwrap_or([resources.max_threads.unwrap_or(THREADS).min(1024), 1, 1]);
-    kernel.listing(block, Listing::Asm).map(drop).map_err(|error| error.to_string())
+    let text = kernel.listing(block, Listing::Asm).map_err(|error| error.to_string())?;
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    Ok(hasher.finish())
 }
 
 fn texts_in(folder: &Path, files: &mut Vec<PathBuf>) {
