@@ -65,8 +65,8 @@ pub(crate) enum Outcome {
 }
 
 impl Machines {
-    /// Devices for each processor. If not `optimised`, LLVM optimises no code: compiling takes most of the time
-    /// of a program.
+    /// Devices for each processor. If not `optimised`, LLVM optimises no code: compiling takes most of the
+    /// time of a program.
     pub(crate) fn new(cpus: &[Cpu], optimised: bool) -> Result<Self, ptxvm::Error> {
         let target = |cpu: Cpu| match optimised {
             true => Ok(Target::from(cpu)),

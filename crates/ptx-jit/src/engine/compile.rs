@@ -99,6 +99,7 @@ pub fn listing(
     teams: Teams,
     what: Listing,
 ) -> Result<String, Error> {
+    let _working = Working::begin()?;
     kernel.check_block(ntid).map_err(|error| Error::new(error.to_string()))?;
     let Translated { module, funcs, remarks, .. } = translate(session, kernel, ntid, teams, Part::All)?;
     match what {
