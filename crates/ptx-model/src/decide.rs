@@ -3,17 +3,18 @@
 use crate::Error;
 use crate::axioms::{Choice, Derived};
 use crate::barrier;
-use crate::event::Event;
+use crate::event::{Access, Element, Event};
 use crate::execution::Execution;
 use crate::graph::Graph;
-use crate::memory::{Memory, unknown_values};
+use crate::memory::{Memory, has_one_size, unknown_values};
 use crate::path::{Path, Paths, Walker};
 use crate::race::Race;
+use crate::registers::read_later;
 use crate::relation::MOST_EVENTS;
 use crate::rules::{Model, Rule, Rules};
 use crate::search::{Budget, Final, Search};
 use crate::symmetry;
-use crate::test::{Clause, Operand, Quantifier, Term, Test};
+use crate::test::{Clause, Operand, Placement, Quantifier, Term, Test, Thread};
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
@@ -51,7 +52,8 @@ pub struct Verdict {
     pub holds: bool,
     /// The execution that shows it (`exists`) or breaks it (`~exists`, `forall`).
     pub witness: Option<Execution>,
-    /// Whether executions were left out, as loops went beyond the bound.
+    /// Whether executions were left out, as loops went beyond the bound. Iterations that only read and leave
+    /// nothing behind change no final state, and are not counted.
     pub bounded: bool,
     /// The mixed-size data race because of which the axioms do not apply.
     pub mixed_size_race: Option<Race>,
@@ -79,7 +81,7 @@ pub fn decide(test: &Test, options: &Options) -> Result<Verdict, Error> {
     let goal = Clause::And(vec![test.filter.clone(), clause]);
     let classes = symmetry::classes(test, &goal);
     for unknown in unknown_assignments(test) {
-        let candidates = Candidates::new(test, options, &unknown, Ends::All)?;
+        let candidates = Candidates::new(test, options, &unknown, Ends::Needed(&goal))?;
         verdict.bounded |= candidates.bounded();
         let mut rules = options.rules;
         if let Some(race) = candidates.mixed_size_race(&budget)? {
@@ -173,21 +175,37 @@ type TryOne<'c> = dyn FnMut(&Graph<'_>, &[(usize, usize)]) -> Result<bool, Error
 
 /// Which paths there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ends {
+pub(crate) enum Ends<'c> {
     /// Those that end.
     All,
-    /// Those that go round a loop for ever, too.
+    /// Those that end, as far as a clause needs them; see [`Walker::read_later`].
+    Needed(&'c Clause),
+    /// As far as they are needed, and those that go round a loop for ever.
     Some,
 }
 
 impl<'t> Candidates<'t> {
-    pub(crate) fn new(test: &'t Test, options: &Options, unknown: &[u64], ends: Ends) -> Result<Self, Error> {
+    pub(crate) fn new(
+        test: &'t Test,
+        options: &Options,
+        unknown: &[u64],
+        ends: Ends<'_>,
+    ) -> Result<Self, Error> {
         let memory = Memory::new(test, unknown);
         let mut paths = Vec::new();
+        // A read fewer can make other accesses whole that were two, if sizes differ or the host takes part.
+        let on_host = |thread: &Thread| thread.placement == Placement::Host;
+        let may_leave_out = has_one_size(test) && !test.threads.iter().any(on_host);
+        let goal = match ends {
+            Ends::Needed(goal) if may_leave_out && !goal.has_relations() => Some(goal),
+            Ends::Some if may_leave_out => Some(&Clause::True),
+            Ends::All | Ends::Needed(_) | Ends::Some => None,
+        };
         for thread in 0..test.threads.len() {
             let (rules, bound) = (options.rules, options.bound);
             let spins = ends == Ends::Some;
-            paths.push(Walker { test, memory: &memory, rules, thread, bound, spins }.paths()?);
+            let read_later = goal.map(|goal| read_later(test, thread, goal));
+            paths.push(Walker { test, memory: &memory, rules, thread, bound, spins, read_later }.paths()?);
         }
         Ok(Self { test, model: options.model, rules: options.rules, memory, paths })
     }
@@ -261,9 +279,27 @@ impl<'t> Candidates<'t> {
         Ok(false)
     }
 
+    /// Whether some accesses overlap and are not of the same bytes, or are elements of one access.
+    fn has_mixed_sizes(&self) -> bool {
+        let events = self.paths.iter().flat_map(|paths| &paths.paths).flat_map(|path| &path.events);
+        let mut seen: Vec<Access> = Vec::new();
+        for access in events.filter_map(|event| event.access) {
+            if access.element != Element::Whole
+                || seen.iter().any(|other| other.overlaps(&access) && !other.same_bytes(&access))
+            {
+                return true;
+            }
+            if !seen.iter().any(|other| other.same_bytes(&access)) {
+                seen.push(access);
+            }
+        }
+        false
+    }
+
     /// A mixed-size data race in an execution that the axioms allow.
     fn mixed_size_race(&self, budget: &Budget) -> Result<Option<Race>, Error> {
-        if !self.rules.has(Rule::MixedSizeRace) || !self.rules.has(Rule::DataRace) {
+        let asked = self.rules.has(Rule::MixedSizeRace) && self.rules.has(Rule::DataRace);
+        if !asked || !self.has_mixed_sizes() {
             return Ok(None);
         }
         let mut found = None;

@@ -16,7 +16,7 @@
 //! | overlap, morally strong, release and acquire patterns | 8.2.1, 8.6, 8.7 | `graph.rs` |
 //! | observation, synchronizes, causality, coherence, communication; the axioms | 8.8, 8.9 | `axioms.rs` |
 //! | proxy-preserved base causality | 7.5 | `axioms.rs` |
-//! | phases of barriers, their reductions, `bar.warp.sync` | 8.8.4, 9.7.12.1, 9.7.12.2 | `barrier.rs`, `graph.rs` |
+//! | phases of barriers, reductions, `bar.warp.sync` | 8.8.4, 9.7.12.1, 9.7.12.2 | `barrier.rs` |
 //! | data races | 8.6.1, 8.6.2 | `race.rs`, `decide.rs` |
 //!
 //! # Deviations from the manual's text
@@ -75,6 +75,7 @@ mod memory;
 mod parse;
 mod path;
 mod race;
+mod registers;
 mod relation;
 mod rules;
 mod search;

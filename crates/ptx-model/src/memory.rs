@@ -3,7 +3,7 @@
 //! A location of the space `.shared` has a block for each CTA of the test. An address is the number of a
 //! location times [`STRIDE`], so that every name of a location has an address of its own.
 
-use crate::test::{Operand, Placement, Space, Test};
+use crate::test::{Address, Op, Operand, Placement, Space, Test, Type};
 
 /// The distance of addresses of locations; a location is no longer than this.
 pub(crate) const STRIDE: u64 = 0x1_0000;
@@ -67,6 +67,42 @@ impl Memory {
         // Every location has a block for each CTA, or one for all.
         self.blocks.iter().position(is).unwrap_or(0)
     }
+}
+
+/// Whether all accesses of a test to one location have one size, so that no access can overlap a part of
+/// another.
+pub(crate) fn has_one_size(test: &Test) -> bool {
+    let mut sizes: Vec<Option<u32>> = vec![None; test.locations.len()];
+    let mut fits = |ty: Option<Type>, elements: usize, address: &Address| {
+        if elements != 1 || ty.is_some_and(|ty| ty.packed) {
+            return false;
+        }
+        let only = match address.base {
+            Operand::Address(location) => Some(test.physical(location)),
+            Operand::Const(_) | Operand::Reg(_) => None,
+        };
+        sizes.iter_mut().enumerate().all(|(location, known)| {
+            let size = ty.map_or(test.locations[location].element, |ty| ty.size);
+            only.is_some_and(|only| only != location) || *known.get_or_insert(size) == size
+        })
+    };
+    test.threads.iter().flat_map(|thread| &thread.code).all(|instruction| match &instruction.op {
+        Op::Load { ty, dst, address, .. } => fits(*ty, dst.len(), address),
+        Op::Store { ty, src, address, .. } => fits(*ty, src.len(), address),
+        Op::Atom { ty, address, .. } => fits(*ty, 1, address),
+        Op::Copy { .. } => false,
+        Op::CommitGroup
+        | Op::WaitGroup(_)
+        | Op::Fence { .. }
+        | Op::ProxyFence(_)
+        | Op::Barrier { .. }
+        | Op::WarpSync { .. }
+        | Op::Alu { .. }
+        | Op::Mov { .. }
+        | Op::Select { .. }
+        | Op::Branch { .. }
+        | Op::Exit => true,
+    })
 }
 
 /// How many first values of a test are unknown.

@@ -1,7 +1,8 @@
 //! The paths through a thread: all outcomes of its branches, with loops up to a bound.
 //!
 //! A path is straight-line code: events whose values are expressions over the results of its reads, and the
-//! conditions under which the thread takes the path. Invariant: a path has at most [`MOST_EVENTS`] events,
+//! conditions under which the thread takes the path. Where only final states are asked for, iterations that
+//! read and leave nothing behind are left out. Invariant: a path has at most [`MOST_EVENTS`] events,
 //! and a thread at most [`MOST_PATHS`] paths. The results of reads are not determined here.
 
 use crate::Error;
@@ -15,6 +16,7 @@ use crate::test::{
     Type,
 };
 use crate::value::Expr;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// Most paths of a thread. Chosen: two branches in a loop of eight iterations.
@@ -73,7 +75,16 @@ struct Walk {
     jumps: Vec<u32>,
     /// How many events there were when the walk came last to each instruction.
     seen: Vec<Option<usize>>,
+    /// What the walk was when it came last to each target of a backward jump.
+    heads: BTreeMap<usize, Rc<Head>>,
     /// Copies that are in no group yet, and the groups.
+    open: Vec<usize>,
+    groups: Vec<Vec<usize>>,
+}
+
+/// A walk that begins an iteration of a loop.
+struct Head {
+    registers: Vec<Rc<Expr>>,
     open: Vec<usize>,
     groups: Vec<Vec<usize>>,
 }
@@ -88,6 +99,9 @@ pub(crate) struct Walker<'a> {
     pub(crate) bound: u32,
     /// Whether paths that go round a loop for ever are wanted too.
     pub(crate) spins: bool,
+    /// For each instruction: which registers matter from there on. If it is given, walks are left out that
+    /// are no better than those without their last iteration; see [`Self::repeats`].
+    pub(crate) read_later: Option<Vec<Vec<bool>>>,
 }
 
 /// What an access does besides its bytes.
@@ -115,9 +129,18 @@ impl Walker<'_> {
             control: 0,
             jumps: vec![0; thread.code.len()],
             seen: vec![None; thread.code.len()],
+            heads: BTreeMap::new(),
             open: Vec::new(),
             groups: Vec::new(),
         };
+        let mut is_head = vec![false; thread.code.len()];
+        for (from, instruction) in thread.code.iter().enumerate() {
+            if let Op::Branch { target, .. } = &instruction.op
+                && *target <= from
+            {
+                is_head[*target] = self.read_later.is_some();
+            }
+        }
         let mut found = Paths::default();
         let mut walks = vec![start];
         while let Some(mut walk) = walks.pop() {
@@ -134,6 +157,11 @@ impl Walker<'_> {
                 continue;
             };
             walk.seen[walk.at] = Some(walk.events.len());
+            if is_head[walk.at] {
+                let (registers, open, groups) =
+                    (walk.registers.clone(), walk.open.clone(), walk.groups.clone());
+                walk.heads.insert(walk.at, Rc::new(Head { registers, open, groups }));
+            }
             walk.steps += 1;
             if walk.steps > MOST_STEPS {
                 return Err(self.limit(Some(instruction), "executes more than 4096 instructions on one path"));
@@ -311,6 +339,9 @@ impl Walker<'_> {
                             spin: Some(spin),
                         });
                     }
+                    if self.repeats(&taken, *target) {
+                        return Ok(());
+                    }
                     taken.jumps[at] += 1;
                     if taken.jumps[at] > self.bound {
                         found.bounded = true;
@@ -322,6 +353,21 @@ impl Walker<'_> {
             Op::Exit => walk.at = usize::MAX,
         }
         self.go_on(instruction, walk, walks)
+    }
+
+    /// Whether the last iteration of a loop, which ends here, has no effect: it has only reads and fences,
+    /// and leaves every register that matters as it was. Each execution that goes on from here is allowed
+    /// without this iteration as well, and has the same final state: reads and fences only add to what the
+    /// axioms forbid, if all accesses to a location have one size. So another walk stands for this one.
+    fn repeats(&self, walk: &Walk, head: usize) -> bool {
+        let (Some(read_later), Some(before)) = (&self.read_later, walk.heads.get(&head)) else {
+            return false;
+        };
+        let same = |(now, before): (&Rc<Expr>, &Rc<Expr>)| Rc::ptr_eq(now, before) || now == before;
+        let registers = walk.registers.iter().zip(&before.registers).map(same);
+        walk.spin(head).is_some()
+            && registers.zip(&read_later[head]).all(|(same, matters)| same || !matters)
+            && (&walk.open, &walk.groups) == (&before.open, &before.groups)
     }
 
     fn go_on(&self, instruction: &Instruction, walk: Walk, walks: &mut Vec<Walk>) -> Result<(), Error> {

@@ -2,9 +2,10 @@
 //!
 //! Choices are made one at a time: first the final write of each location in the clause, then the sources of
 //! the reads on which the clause and the conditions of the paths depend, then the directions of Fence-SC and
-//! coherence order, then the other reads. After each choice the axioms are checked, and known values are
-//! compared with the conditions of the paths and the clause; a partial choice that cannot become a solution
-//! is abandoned.
+//! coherence order, then the other reads. After each choice, known values are compared with the conditions of
+//! the paths and the clause, and the axioms are checked; a partial choice that cannot become a solution is
+//! abandoned. Among the reads that are needed, atomic operations come first and reads with few sources next,
+//! because they contradict the axioms after fewer choices.
 //!
 //! Coherence order is the least order that the axioms require: writes in a data race stay unrelated. A larger
 //! order would only forbid more executions.
@@ -202,14 +203,15 @@ impl<'s, 'g, 'a> Search<'s, 'g, 'a> {
     fn choose(&mut self, choice: &mut Choice) -> Result<bool, Error> {
         self.budget.spend()?;
         let graph = self.graph;
+        // Known values cost less than derived relations.
+        if !self.may_succeed(choice) {
+            return Ok(false);
+        }
         let Ok(derived) = choice.derive(graph) else { return Ok(false) };
         if self.unordered.is_some_and(|(a, b)| derived.cause.has(a, b) || derived.cause.has(b, a)) {
             return Ok(false);
         }
         if self.last.iter().any(|slot| !is_last(graph, choice, &derived, *slot)) {
-            return Ok(false);
-        }
-        if !self.may_succeed(choice) {
             return Ok(false);
         }
         if let Some(atom) = self.asked.get(choice.last.len()).copied() {
@@ -263,13 +265,50 @@ impl<'s, 'g, 'a> Search<'s, 'g, 'a> {
         Ok(false)
     }
 
-    /// A slot without source on which a condition of a path or the goal depends.
+    /// A slot without source on which a condition of a path or the goal depends. Slots of atomic operations
+    /// that write come first, since their order decides most others; of the others, the one with the fewest
+    /// sources that its conditions allow.
     fn needed(&self, choice: &Choice) -> Option<usize> {
+        let open = self.all_needed(choice);
+        let writes = |slot: &&usize| self.graph.events[self.graph.slots[**slot].read].other_half.is_some();
+        if let Some(slot) = open.iter().find(writes) {
+            return Some(*slot);
+        }
+        if open.len() < 2 {
+            return open.first().copied();
+        }
+        let mut values = Values::new(self.graph, choice);
+        open.into_iter().min_by_key(|slot| self.options(&mut values, *slot))
+    }
+
+    /// How many sources a slot can have as far as the conditions of its path tell.
+    fn options(&self, values: &mut Values<'_, '_>, slot: usize) -> usize {
+        let graph = self.graph;
+        let (read, atom) = (graph.slots[slot].read, graph.slots[slot].atom);
+        let writers = bits(graph.writers[atom]).map(Source::Write).chain([Source::Initial]);
+        if graph.slots_of[read].len() > 1 {
+            return writers.count();
+        }
+        let thread = graph.events[read].thread;
+        let own = read - graph.first[thread];
+        let conditions = &graph.paths[thread].conditions;
+        let about: Vec<_> = conditions.iter().filter(|c| c.expr.reads() >> own & 1 != 0).collect();
+        let fits = |source: &Source| {
+            let Some(value) = values.atom(atom, *source) else { return true };
+            about.iter().all(|condition| {
+                let found = condition.expr.value(&mut |local| {
+                    if local == own { Some(value) } else { values.read(graph.first[thread] + local) }
+                });
+                found.is_none_or(|found| (found != 0) == condition.holds)
+            })
+        };
+        writers.filter(fits).count()
+    }
+
+    /// The slots without source on which the goal or a condition of a path depends, those of the goal first.
+    fn all_needed(&self, choice: &Choice) -> Vec<usize> {
         let graph = self.graph;
         let mut wanted: Vec<u128> = Vec::new();
-        for (thread, path) in graph.paths.iter().enumerate() {
-            wanted.extend(path.conditions.iter().map(|c| c.expr.reads() << graph.first[thread]));
-        }
         self.goal.terms(&mut |term| {
             if let Term::Reg(thread, reg) = term {
                 wanted.push(graph.paths[*thread].registers[reg.0].reads() << graph.first[*thread]);
@@ -280,7 +319,10 @@ impl<'s, 'g, 'a> Search<'s, 'g, 'a> {
                 wanted.push(value_reads(graph, *write));
             }
         }
-        let mut seen = 0_u128;
+        for (thread, path) in graph.paths.iter().enumerate() {
+            wanted.extend(path.conditions.iter().map(|c| c.expr.reads() << graph.first[thread]));
+        }
+        let (mut seen, mut open) = (0_u128, Vec::new());
         let mut reads: Vec<usize> = wanted.into_iter().rev().flat_map(bits).collect();
         while let Some(read) = reads.pop() {
             if seen >> read & 1 != 0 {
@@ -290,13 +332,13 @@ impl<'s, 'g, 'a> Search<'s, 'g, 'a> {
             reads.extend(bits(graph.parts_of(read)));
             for slot in graph.slots_of[read].clone() {
                 match choice.sources[slot] {
-                    Source::Open => return Some(slot),
+                    Source::Open => open.push(slot),
                     Source::Initial => {}
                     Source::Write(write) => reads.extend(bits(value_reads(graph, write))),
                 }
             }
         }
-        None
+        open
     }
 
     fn choose_source(&mut self, choice: &mut Choice, slot: usize) -> Result<bool, Error> {
