@@ -146,7 +146,7 @@ class Code:
 
     def address(self, thread, text):
         match = re.fullmatch(r"\[?(\w+)(?: *\+ *(\d+))?\]?", text.strip())
-        if not match:
+        if not match or number(match[1]) is not None:
             raise Unfit(f"address `{text}`")
         return f"[{self.value(thread, match[1])}+{match[2] or 0}]"
 
@@ -166,7 +166,7 @@ class Code:
         value = lambda at: self.value(thread, operands[at])
         if op in ("fence", "membar") and "proxy" not in mods:
             return [f"{opcode};"]
-        if op in ("bar", "barrier") and "arrive" not in mods and mods[-1] == "sync" and "cta" not in mods:
+        if op in ("bar", "barrier") and mods[-1] == "sync" and not {"arrive", "cta", "warp"} & set(mods):
             # Warps stand for threads.
             if number(operands[0]) is None:
                 raise Unfit("a barrier in a register")
