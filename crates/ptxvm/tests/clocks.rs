@@ -14,7 +14,7 @@
 #[path = "support/levels.rs"]
 mod levels;
 
-use ptxvm::{Arg, Cpu, Engine, Launch, Options, Vm};
+use ptxvm::{Arg, Cpu, Engine, Launch, Options, Target, Vm};
 use std::time::Duration;
 
 const HEAD: &str = ".version 7.0\n.target sm_70\n.address_size 64\n";
@@ -38,17 +38,18 @@ fn kernel(before: &str, body: &str) -> String {
 #[derive(Clone, Copy, Debug)]
 struct How {
     engine: Engine,
-    cpu: Option<Cpu>,
+    target: Option<Target>,
     team: Option<u32>,
     threads: u32,
     seed: u64,
 }
 
-const INTERPRETED: How = How { engine: Engine::Interp, cpu: None, team: None, threads: 1, seed: 0 };
+const INTERPRETED: How = How { engine: Engine::Interp, target: None, team: None, threads: 1, seed: 0 };
 
 /// The words that launches leave one after another, and how many instructions warps executed.
 fn run(text: &str, block: u32, how: How, times: u32) -> Vec<(Vec<u64>, u64)> {
-    let vm = Vm::with(Options { cpu: how.cpu, team: how.team, ..Options::default() }).expect("a device");
+    let vm =
+        Vm::with(Options { target: how.target, team: how.team, ..Options::default() }).expect("a device");
     let kernel = vm.load("clocks.ptx", text).and_then(|module| module.kernel("k")).expect("a kernel");
     let words = vm.zeros::<u64>((CTAS * block) as usize).expect("memory");
     let launch =
@@ -70,7 +71,8 @@ fn ways() -> Vec<How> {
     let mut ways = Vec::new();
     for cpu in [Cpu::Avx512, Cpu::Avx2, Cpu::Baseline].into_iter().filter(|cpu| levels::is_available(*cpu)) {
         for (team, threads, seed) in [(None, 1, 0), (Some(1), 2, 0), (Some(2), 2, 0), (None, 1, 7)] {
-            ways.push(How { engine: Engine::Jit, cpu: Some(cpu), team, threads, seed });
+            let target = Some(levels::target(cpu, &format!("{cpu:?}{team:?}{seed}")));
+            ways.push(How { engine: Engine::Jit, target, team, threads, seed });
         }
     }
     ways.push(How { engine: Engine::Auto, threads: 2, ..INTERPRETED });

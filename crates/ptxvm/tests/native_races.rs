@@ -5,6 +5,9 @@
 //! the engines are compared.
 #![cfg(feature = "jit")]
 
+#[path = "support/levels.rs"]
+mod levels;
+
 use ptxvm::{Arg, Engine, Launch, Options, Tool, Vm};
 use std::path::Path;
 
@@ -40,7 +43,9 @@ fn run(
     engine: Engine,
     seed: u64,
 ) -> Result<(String, bool, Vec<u32>), String> {
-    let vm = Vm::with(Options::tool(Tool::Racecheck)).map_err(|error| error.to_string())?;
+    let target = levels::of(text).into_iter().next();
+    let options = Options { target, ..Options::tool(Tool::Racecheck) };
+    let vm = Vm::with(options).map_err(|error| error.to_string())?;
     let module = vm.load("k.ptx", text).map_err(|error| error.to_string())?;
     let kernel = module.kernel("k").map_err(|error| error.to_string())?;
     let out = vm.zeros::<u32>(1024).map_err(|error| error.to_string())?;
