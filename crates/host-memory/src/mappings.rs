@@ -112,7 +112,7 @@ fn joined(mut of: Mapping, mut at: impl FnMut(usize) -> Result<Option<Mapping>, 
 
 /// The readable mappings of a list in the format of `/proc/self/maps`. Neighbours with the same rights are
 /// joined.
-fn all(list: &str) -> Vec<Mapping> {
+pub(crate) fn all(list: &str) -> Vec<Mapping> {
     let mut all: Vec<Mapping> = Vec::new();
     for (range, rights) in lines(list).filter(|(_, rights)| rights.contains('r')) {
         let writable = rights.contains('w');
@@ -127,7 +127,7 @@ fn all(list: &str) -> Vec<Mapping> {
 }
 
 /// The lines of `/proc/self/maps`: addresses, and rights as letters.
-pub(crate) fn lines(list: &str) -> impl Iterator<Item = (Range<usize>, &str)> {
+fn lines(list: &str) -> impl Iterator<Item = (Range<usize>, &str)> {
     list.lines().filter_map(|line| {
         let mut words = line.split(' ');
         let (addresses, rights) = (words.next()?, words.next()?);
