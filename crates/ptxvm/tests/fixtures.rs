@@ -12,6 +12,7 @@ mod levels;
 use libtest_mimic::{Arguments, Failed, Trial};
 use ptxvm::{Buffer, Cpu, Engine, ErrorKind, Launch, Options, Target, Tool, Vm};
 use serde_json::Value;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 /// How a case is launched: OS threads, schedule seed, engine.
@@ -65,14 +66,14 @@ impl On {
         }
     }
 
-    /// The target of its code. Unless all is tested, LLVM optimises the code of main texts for the best
-    /// processor alone: that takes most of the time of a test, and is LLVM's own matter.
-    fn target(self, is_main: bool) -> Option<Target> {
+    /// The target of its code. Unless all is tested, LLVM optimises only code for the best processor, and
+    /// only for some cases: that takes most of the time of a test, and is LLVM's own matter.
+    fn target(self, optimised: bool) -> Option<Target> {
         let target = self.cpu().map(Target::from);
         match self {
             On::Interp | On::Watched => None,
             #[cfg(feature = "jit")]
-            On::Jit if is_main => None,
+            On::Jit if optimised => None,
             #[cfg(feature = "jit")]
             _ if !levels::is_full() => {
                 Some(levels::unoptimised(target.unwrap_or_else(|| "native".parse().expect("a target"))))
@@ -184,16 +185,19 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ("spin_token", "race", "as above"),
 ];
 
-/// Whether a case runs on this without `PTXVM_TESTS`: every case in the interpreter and for the best
-/// processor, half of the cases in the watched interpreter, a quarter for a lesser processor (whose code
-/// takes the longest to compile), and an eighth under each selection of tools in native code.
-fn is_chosen(on: On, name: &str) -> bool {
+/// Whether a case runs on this without `PTXVM_TESTS`: every case in the interpreter and, with its main text,
+/// for the best processor, half of the cases in the watched interpreter, a quarter for a lesser processor
+/// (whose code takes the longest to compile), and an eighth under each selection of tools in native code. A
+/// variant that several cases share runs in native code for one of them, since each would compile it again.
+fn is_chosen(on: On, name: &str, is_first: bool) -> bool {
     let hash = levels::hash(name);
     match on {
         On::Interp => true,
         On::Watched => (hash / 8).is_multiple_of(2),
         #[cfg(feature = "jit")]
-        On::Jit | On::JitTeam(_) => true,
+        On::Jit => is_first,
+        #[cfg(feature = "jit")]
+        On::JitTeam(_) => true,
         #[cfg(feature = "jit")]
         On::JitFor(_) => hash.is_multiple_of(4),
         #[cfg(feature = "jit")]
@@ -214,6 +218,7 @@ fn main() {
         false => (QUICK_SCHEDULES, QUICK_VARIANT_SCHEDULES),
     };
     let mut trials = Vec::new();
+    let mut compiled = HashSet::new();
     let mut files: Vec<PathBuf> = std::fs::read_dir(root.join("cases"))
         .expect("tests/fixtures/cases")
         .map(|e| e.expect("entry").path())
@@ -230,10 +235,12 @@ fn main() {
         for (ptx, schedules) in sources {
             // A launch that traps does not reach its end.
             let fits = |on: On| on.is_available() && (on.tools().is_empty() || case["trap"].is_null());
-            for schedule in schedules.iter().filter(|(_, _, on)| fits(*on) && (full || is_chosen(*on, &name)))
-            {
+            let is_main = string(&case["ptx"]) == ptx;
+            let is_first = compiled.insert((ptx.clone(), string(&case["kernel"]))) || is_main;
+            let chosen = |on: On| fits(on) && (full || is_chosen(on, &name, is_first));
+            for schedule in schedules.iter().filter(|(_, _, on)| chosen(*on)) {
                 let (case, root, ptx, schedule) = (case.clone(), root.clone(), ptx.clone(), *schedule);
-                let target = schedule.2.target(string(&case["ptx"]) == ptx);
+                let target = schedule.2.target(is_main && levels::hash(&name).is_multiple_of(2));
                 let title = format!(
                     "{name} {} threads={} seed={} {:?}",
                     ptx.trim_start_matches("kernels/"),
