@@ -168,6 +168,15 @@ pub(crate) const LARGE_FUNCTION_MIN_INSTRUCTIONS: usize = 2_500;
 /// its full copy executes all warps but the last.
 pub(crate) const LARGE_FUNCTION_MIN_BRANCHES: usize = 32;
 
+/// The most registers that are loaded by the entries behind warp-synchronous instructions, for each
+/// instruction of the function. Chosen: an entry costs a load and a phi for each, so they are at most two
+/// thirds of the code.
+pub(crate) const ENTRY_LOADS_PER_INSTRUCTION: usize = 1;
+
+/// If the limit of [`ENTRY_LOADS_PER_INSTRUCTION`] is lower, this one. Chosen: small functions keep all
+/// entries.
+pub(crate) const ENTRY_LOADS_MIN: usize = 1_024;
+
 /// After so many operations on chunks a block of LLVM IR ends: instruction selection works block by block, in
 /// more than linear time. Chosen: loops of ordinary kernels stay whole.
 pub(crate) const LLVM_BLOCK_MAX_OPS: u32 = 1024;

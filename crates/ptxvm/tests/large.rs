@@ -146,3 +146,62 @@ fn a_large_kernel_runs_on_a_small_stack() {
     let small = std::thread::Builder::new().stack_size(256 << 10).spawn(run).expect("a thread");
     small.join().expect("no panic");
 }
+
+/// The accumulators of [`syncs`]: all of them are live everywhere.
+const ACCUMULATORS: u32 = 40;
+
+/// A kernel of so many conditions in whose both branches the lanes wait for each other, so that each branch
+/// is left for the interpreter.
+fn syncs(conditions: u32) -> String {
+    let mut text = ".version 6.4\n.target sm_70\n.address_size 64\n.visible .entry large(.param .u64 out)\n{
+        .reg .b32 %r<5>; .reg .b32 %a<40>; .reg .b64 %d<3>; .reg .pred %p<2>;
+        ld.param.u64 %d1, [out]; mov.u32 %r1, %tid.x; mul.wide.u32 %d2, %r1, 4; add.u64 %d1, %d1, %d2;\n"
+        .to_owned();
+    for i in 0..ACCUMULATORS {
+        writeln!(text, "mad.lo.u32 %a{i}, %r1, {i}, {i};").expect("to memory");
+    }
+    for i in 0..conditions {
+        let (bit, own) = (1 << (i % 5), i % ACCUMULATORS);
+        writeln!(
+            text,
+            "and.b32 %r2, %r1, {bit}; setp.ne.u32 %p1, %r2, 0; @%p1 bra E{i};
+            mad.lo.u32 %a{own}, %a{own}, 3, {i}; bar.warp.sync 0xffffffff; bra.uni J{i};
+            E{i}: xor.b32 %a{own}, %a{own}, {i}; bar.warp.sync 0xffffffff;
+            J{i}: mad.lo.u32 %a{own}, %r1, %a{own}, %r2;"
+        )
+        .expect("to memory");
+    }
+    text.push_str("mov.u32 %r3, 0;\n");
+    for i in 0..ACCUMULATORS {
+        writeln!(text, "mad.lo.u32 %r3, %r3, 31, %a{i};").expect("to memory");
+    }
+    text + "st.global.u32 [%d1], %r3; ret; }\n"
+}
+
+/// The result of a thread of [`syncs`].
+fn synced(conditions: u32, tid: u32) -> u32 {
+    let mut all: Vec<u32> = (0..ACCUMULATORS).map(|i| tid.wrapping_mul(i).wrapping_add(i)).collect();
+    for i in 0..conditions {
+        let (bit, own) = (tid & 1 << (i % 5), &mut all[(i % ACCUMULATORS) as usize]);
+        *own = if bit == 0 { own.wrapping_mul(3).wrapping_add(i) } else { *own ^ i };
+        *own = tid.wrapping_mul(*own).wrapping_add(bit);
+    }
+    all.iter().fold(0, |sum, a| sum.wrapping_mul(31).wrapping_add(*a))
+}
+
+#[test]
+fn a_large_kernel_continues_where_it_has_no_entry() {
+    const CONDITIONS: u32 = 150;
+    let vm = Vm::with(Options { cache: CodeCache::Off, ..Options::default() }).expect("a device");
+    let module = vm.load("large.ptx", &syncs(CONDITIONS)).expect("accepted");
+    let kernel = module.kernel("large").expect("there");
+    let expected: Vec<u32> = (0..96).map(|tid| synced(CONDITIONS, tid)).collect();
+    for engine in [Engine::Interp, Engine::Jit] {
+        let out = vm.zeros::<u32>(96).expect("memory");
+        let launch = Launch::new([1, 1, 1], [96, 1, 1]).engine(engine);
+        let launch = launch.args(&kernel, &[Arg::buffer(&out)]).expect("arguments");
+        let report = vm.launch(&kernel, &launch).expect("it runs");
+        assert_eq!(report.ran.native, engine == Engine::Jit);
+        assert_eq!(out.read().expect("to be read"), expected, "{engine:?}");
+    }
+}

@@ -8,6 +8,7 @@ mod barrier;
 mod if_convert;
 mod switch;
 
+use super::entries::entries;
 use super::fuel::fuel;
 use super::pending::Parking;
 use super::region::{self, Region};
@@ -108,24 +109,9 @@ pub(crate) fn build(
     }
     let graph = cfg::graph(function);
     let live = Liveness::new(function, &graph);
-    let mut entries = BTreeSet::from([0]);
     let team = shape.team > 1;
-    for block in &function.blocks {
-        match &block.term {
-            Terminator::Call(call) => {
-                entries.insert(call.next.0);
-            }
-            // A full warp passes a matrix instruction in native code. A block behind each would be an entry
-            // with all live registers.
-            Terminator::WarpSync { inst, .. } if machine.is_of_whole_warp(inst) => {}
-            Terminator::Barrier { next, .. } | Terminator::WarpSync { next, .. } => {
-                entries.insert(next.0);
-            }
-            _ => {}
-        }
-    }
     let headers: BTreeSet<u32> = loops(function).into_iter().map(|all| all.header as u32).collect();
-    entries.extend(&headers);
+    let entries = entries(function, &live, &headers, machine);
     // Blocks that are entered with no pending lanes but fewer active lanes than all: lanes may be missing
     // there.
     let mut starts: Vec<u32> = entries.iter().copied().collect();
