@@ -177,6 +177,18 @@ pub(crate) const ENTRY_LOADS_PER_INSTRUCTION: usize = 1;
 /// entries.
 pub(crate) const ENTRY_LOADS_MIN: usize = 1_024;
 
+/// From so many registers on that the side exits of a function save, copies included, they share the code.
+/// Chosen: functions below are small, and each exit stays one block.
+pub(crate) const EXIT_SAVES_SHARED_MIN: usize = 4_096;
+
+/// The registers that a block of such code saves. Chosen: with fewer, there are more branches than stores;
+/// with more, exits share less.
+pub(crate) const EXIT_SAVES_PER_BLOCK: usize = 16;
+
+/// How many of the latest blocks of such code another exit may continue with. Chosen: exits are compared
+/// with each.
+pub(crate) const EXIT_SAVES_REMEMBERED: usize = 256;
+
 /// After so many operations on chunks a block of LLVM IR ends: instruction selection works block by block, in
 /// more than linear time. Chosen: loops of ordinary kernels stay whole.
 pub(crate) const LLVM_BLOCK_MAX_OPS: u32 = 1024;

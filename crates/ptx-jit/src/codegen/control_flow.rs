@@ -1,9 +1,10 @@
 //! The LLVM blocks of a function and the edges between them, while they are emitted.
 
 use super::Repr;
+use super::exit_saves::ExitSaves;
 use super::state_map::Known;
 use crate::llvm::Block;
-use crate::wir::BlockId;
+use crate::wir::{BlockId, Func};
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
@@ -25,20 +26,23 @@ pub(super) struct ControlFlow {
     pub(super) unreachable_block: Option<Block>,
     /// The forms in which side exits save registers.
     pub(super) saved_forms: Known,
+    /// The blocks that side exits share.
+    pub(super) exit_saves: ExitSaves,
 }
 
 impl ControlFlow {
-    /// Of a function of so many WIR blocks that begins with this LLVM block.
-    pub(super) fn new(head: Block, blocks: usize) -> Self {
+    /// Of a function that begins with this LLVM block.
+    pub(super) fn new(head: Block, func: &Func) -> Self {
         Self {
             head,
-            starts: vec![None; blocks],
+            starts: vec![None; func.blocks.len()],
             phis: HashMap::new(),
             pending: HashMap::new(),
             reached: RefCell::default(),
             left_out: Vec::new(),
             unreachable_block: None,
             saved_forms: Known::default(),
+            exit_saves: ExitSaves::of(func),
         }
     }
 }

@@ -28,6 +28,7 @@ mod edge;
 mod emitted_values;
 mod endpoint_test;
 mod entry_values;
+mod exit_saves;
 mod facts;
 mod funnel_shift;
 mod inst;
@@ -86,7 +87,7 @@ use std::collections::HashMap;
 const LANES: u32 = 32;
 
 /// How a value is held.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 enum Repr {
     /// The same in all lanes.
     Scalar(Value),
@@ -241,7 +242,7 @@ pub(crate) fn emit(module: &Module, name: &str, job: Input<'_>, analyses: Analys
         facts: Facts::new(job, analyses),
         entry: EntryValues::new(frame, b.zero(b.int(64))),
         values: EmittedValues::new(job.func.kinds.len()),
-        flow: ControlFlow::new(head, job.func.blocks.len()),
+        flow: ControlFlow::new(head, job.func),
         position: Position::default(),
         passes: PassStates {
             barrier_slots: barrier_slots::BarrierSlots::default(),

@@ -10,7 +10,7 @@ use super::{Codegen, Repr};
 use crate::frame::{Frame, Reason, code};
 use crate::llvm::{Likely, Value};
 use crate::wir;
-use crate::wir::{Exit, ExitReason, Shape, Site};
+use crate::wir::{Exit, ExitReason, Pending, Shape, Site};
 use ptx::ir::Reg;
 use ptx_exec::native::{EntryReg, EntryState, ExitState, Held, PendingLanes, SavedReg};
 use std::mem::offset_of;
@@ -94,26 +94,48 @@ impl Codegen<'_> {
         }
         let mut to = Room::default();
         let mut left = ExitState::default();
-        let room = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, room)), 8);
-        for (reg, name) in &exit.regs {
-            // If all 32 lanes are active, no other lanes are in the frame.
-            if self.position.full && *self.shape(*name) == Shape::Varying {
-                self.store_reg(*reg, *name, None);
-            } else {
-                left.running.push(self.state_map_of(*reg, *name, &mut to, room));
+        let mut saves = None;
+        if self.shares_saves() {
+            let regs = exit.parked.iter().flat_map(|parked| &parked.regs);
+            let regs: Vec<(Reg, wir::Value)> = exit.regs.iter().chain(regs).copied().collect();
+            let (mut kept, block) = self.save_shared(&regs, &mut to);
+            saves = block;
+            let mut of_parked = kept.split_off(exit.regs.len()).into_iter();
+            left.running = kept;
+            let room = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, room)), 8);
+            for parked in &exit.parked {
+                let offset = self.save_pending_mask(parked, &mut to, room);
+                let kept = of_parked.by_ref().take(parked.regs.len()).collect();
+                left.pending.push(PendingLanes { block: parked.block, offset, kept });
             }
-        }
-        for parked in &exit.parked {
-            let offset = to.place(4, 1);
-            let lanes = self.scalar(parked.mask);
-            self.b.store(lanes, self.b.offset(room, u64::from(offset)), 4);
-            let kept =
-                parked.regs.iter().map(|(reg, name)| self.state_map_of(*reg, *name, &mut to, room)).collect();
-            left.pending.push(PendingLanes { block: parked.block, offset, kept });
+        } else {
+            let room = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, room)), 8);
+            for (reg, name) in &exit.regs {
+                // If all 32 lanes are active, no other lanes are in the frame.
+                if self.position.full && *self.shape(*name) == Shape::Varying {
+                    self.store_reg(*reg, *name, None);
+                } else {
+                    left.running.push(self.state_map_of(*reg, *name, &mut to, room));
+                }
+            }
+            for parked in &exit.parked {
+                let offset = self.save_pending_mask(parked, &mut to, room);
+                let save = |(reg, name): &(Reg, wir::Value)| self.state_map_of(*reg, *name, &mut to, room);
+                let kept = parked.regs.iter().map(save).collect();
+                left.pending.push(PendingLanes { block: parked.block, offset, kept });
+            }
         }
         let number = self.left(left, &to);
         self.store_field(offset_of!(Frame, left), self.c32(number));
-        self.b.ret(Some(self.c64(code(reason, block, index))));
+        self.finish_exit(self.c64(code(reason, block, index)), saves);
+    }
+
+    /// Stores which lanes are pending at a block. Returns where.
+    fn save_pending_mask(&mut self, parked: &Pending, to: &mut Room, room: Value) -> u32 {
+        let offset = to.place(4, 1);
+        let lanes = self.scalar(parked.mask);
+        self.b.store(lanes, self.b.offset(room, u64::from(offset)), 4);
+        offset
     }
 
     /// Stores the masks and the counters.

@@ -32,7 +32,7 @@ impl StateMap {
 }
 
 /// An area of memory in which places are assigned one after another.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Room {
     end: u32,
     /// The number of warps, less one, whose lanes are in the area.

@@ -12,7 +12,7 @@ use crate::wir::{Affine, Kind, Op, OpKind, Shape};
 use ptx::ir::{Reg, RegClass};
 
 impl Codegen<'_> {
-    fn rep(&self, name: wir::Value) -> &Repr {
+    pub(super) fn rep(&self, name: wir::Value) -> &Repr {
         self.values.reps[name.0 as usize].as_ref().expect("ptxvm bug: a value is used before it is made")
     }
 
