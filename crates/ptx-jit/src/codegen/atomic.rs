@@ -163,7 +163,7 @@ impl Codegen<'_> {
         };
         if uniform {
             let value = match self.operand(src, op, next, Lanes::First(0), inst)? {
-                Operand::Value(value) => value,
+                Operand::Value(value, _) => value,
                 Operand::Imm(bits) => self.c64(bits),
                 Operand::Absent => return None,
             };
@@ -172,7 +172,7 @@ impl Codegen<'_> {
         let mut chunks = Vec::new();
         for c in 0..self.chunks() {
             *next = at;
-            let Operand::Value(value) = self.operand(src, op, next, Lanes::Chunk(c), inst)? else {
+            let Operand::Value(value, _) = self.operand(src, op, next, Lanes::Chunk(c), inst)? else {
                 return None;
             };
             chunks.push(self.narrow(value, access));

@@ -184,7 +184,7 @@ impl Codegen<'_> {
                 return false;
             };
             values.push(match operand {
-                Operand::Value(value) => value,
+                Operand::Value(value, _) => value,
                 Operand::Imm(bits) => self.b.const_splat(self.b.vec(self.int(64), self.width), bits),
                 Operand::Absent => return false,
             });
@@ -265,7 +265,7 @@ impl Codegen<'_> {
         }
         let [a, b, c] = sources;
         let vector = |emit: &Self, operand: &Operand| match operand {
-            Operand::Value(value) => *value,
+            Operand::Value(value, _) => *value,
             Operand::Imm(bits) => emit.b.const_splat(emit.b.vec(emit.int(32), emit.width), *bits),
             Operand::Absent => emit.b.zero(emit.b.vec(emit.int(32), emit.width)),
         };

@@ -15,6 +15,15 @@ impl Codegen<'_> {
         self.facts.analyses.constants.condition(self.job.function, full, cond)
     }
 
+    /// Whether the lanes of a chunk of a value are constants.
+    pub(super) fn is_constant_chunk(&self, name: wir::Value, chunk: u32) -> bool {
+        let constants = &self.facts.analyses.constants;
+        // In a loop over chunks or warps, a value is constant if it is the same in each iteration.
+        let mut chunks = (chunk..self.job.shape.lanes() / self.width).step_by(self.chunks() as usize);
+        let first = constants.chunk(name, chunk);
+        first.is_some() && chunks.all(|c| constants.chunk(name, c) == first)
+    }
+
     /// A value of which all lanes are constant.
     pub(super) fn constant(&self, name: wir::Value) -> Option<Repr> {
         // Within a chunk loop the bases are those of the current chunk.

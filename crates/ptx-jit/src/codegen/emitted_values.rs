@@ -17,9 +17,11 @@ pub(super) struct EmittedValues {
     pub(super) reps: Vec<Option<Repr>>,
     /// Vectors made of scalars in the current LLVM block, by value and chunk.
     pub(super) vectors: HashMap<(wir::Value, u32), Value>,
+    /// Of the vectors in `vectors` that have one scalar in all lanes, the scalar.
+    pub(super) splats: HashMap<(wir::Value, u32), Value>,
     /// Canonical bits of values with other NaNs in the current LLVM block, by value and chunk.
     pub(super) exacts: HashMap<(wir::Value, u32), Value>,
-    /// The LLVM block that `vectors` and `exacts` belong to.
+    /// The LLVM block that `vectors`, `splats` and `exacts` belong to.
     pub(super) vectors_of: Option<Block>,
     /// Chunks of masks, with the LLVM block that they were made in.
     pub(super) masks: RefCell<HashMap<(Value, u32), (Block, Value)>>,
@@ -41,6 +43,7 @@ impl EmittedValues {
         Self {
             reps: vec![None; count],
             vectors: HashMap::new(),
+            splats: HashMap::new(),
             exacts: HashMap::new(),
             vectors_of: None,
             masks: RefCell::default(),

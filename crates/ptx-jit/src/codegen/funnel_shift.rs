@@ -125,7 +125,7 @@ impl Codegen<'_> {
                     let mut next = 2;
                     amounts.push(
                         match self.operand(&inst.srcs[1], op, &mut next, Lanes::Chunk(c), inst)? {
-                            Operand::Value(value) if value.ty() == word => value,
+                            Operand::Value(value, _) if value.ty() == word => value,
                             Operand::Imm(bits) => self.b.const_int(word, bits),
                             _ => return None,
                         },

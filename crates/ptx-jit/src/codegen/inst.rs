@@ -5,7 +5,7 @@
 use super::nan_canonical::bit;
 use super::{Codegen, LANES, Repr};
 use crate::frame::Frame;
-use crate::isel::{Lower, Lowering, Operand};
+use crate::isel::{Known, Lower, Lowering, Operand};
 use crate::llvm::{FloatPred, Function, IntPred, Likely, Type, Value};
 use crate::tuning::NAN_TEST_CHUNKS;
 use crate::wir;
@@ -80,7 +80,7 @@ impl Codegen<'_> {
             Sreg::Clock | Sreg::GlobaltimerLo => self.b.and(value, self.c64(u32::MAX.into())),
             _ => value,
         };
-        if let Operand::Value(value) = self.as_word(value, inst) {
+        if let Operand::Value(value, _) = self.as_word(value, inst) {
             self.define(*def, value);
         }
         true
@@ -296,7 +296,7 @@ impl Codegen<'_> {
     /// The operands of an instruction of double precision as vectors of bits; `None` if they are not that.
     fn as_vectors(&self, operands: &[Operand]) -> Option<Vec<Value>> {
         let vector = |operand: &Operand| match operand {
-            Operand::Value(value) => Some(*value),
+            Operand::Value(value, _) => Some(*value),
             Operand::Imm(bits) => Some(self.b.splat(self.c64(*bits), self.width)),
             Operand::Absent => None,
         };
@@ -312,8 +312,9 @@ impl Codegen<'_> {
         if new {
             let here = self.b.current_block();
             self.b.position_at_end(self.b.append_block(function, ""));
-            let params: Vec<Operand> =
-                (0..types.len() as u32).map(|at| Operand::Value(self.b.param(function, at))).collect();
+            let params: Vec<Operand> = (0..types.len() as u32)
+                .map(|at| Operand::Value(self.b.param(function, at), Known::Nothing))
+                .collect();
             let result = self.exact_chunk(lowering, &params);
             self.b.ret(Some(result[0]));
             self.b.position_at_end(here);
@@ -340,7 +341,8 @@ impl Codegen<'_> {
             if matches!(src, Src::Reg(_)) && bit(free, at as u32) {
                 let name = op.uses[next];
                 next += 1;
-                all.push(Operand::Value(self.noncanonical_value(name, lanes)?));
+                let value = self.noncanonical_value(name, lanes)?;
+                all.push(Operand::Value(value, self.known_operand(name, lanes)));
             } else {
                 all.push(self.operand(src, op, &mut next, lanes, inst)?);
             }
@@ -370,10 +372,28 @@ impl Codegen<'_> {
         }
     }
 
-    fn register(&mut self, op: &Op, next: &mut usize, lanes: Lanes) -> Option<Value> {
+    fn register(&mut self, op: &Op, next: &mut usize, lanes: Lanes) -> Option<Operand> {
         let name = op.uses[*next];
         *next += 1;
-        self.name(name, lanes)
+        let value = self.name(name, lanes)?;
+        Some(match self.known_operand(name, lanes) {
+            // The canonical bits of a NaN are selected in each lane.
+            Known::Same(_) if self.may_be_noncanonical(name) => Operand::Value(value, Known::Nothing),
+            known => Operand::Value(value, known),
+        })
+    }
+
+    /// What is known of a register that was just read for these lanes.
+    fn known_operand(&mut self, name: wir::Value, lanes: Lanes) -> Known {
+        self.forget_vectors();
+        let (Lanes::First(chunk) | Lanes::Chunk(chunk)) = lanes;
+        if self.is_constant_chunk(name, chunk) {
+            return Known::Constant;
+        }
+        match (lanes, self.values.splats.get(&(name, chunk))) {
+            (Lanes::Chunk(_), Some(scalar)) => Known::Same(*scalar),
+            _ => Known::Nothing,
+        }
     }
 
     /// One operand; `next` is the index of the next register.
@@ -388,10 +408,9 @@ impl Codegen<'_> {
         Some(match src {
             Src::Absent => Operand::Absent,
             Src::Imm(bits) => Operand::Imm(*bits),
-            Src::Reg(_) => Operand::Value(self.register(op, next, lanes)?),
-            Src::Not(_) => Operand::Value(self.register(op, next, lanes)?),
+            Src::Reg(_) | Src::Not(_) => self.register(op, next, lanes)?,
             Src::Video(video) => match &video.value {
-                Src::Reg(_) => Operand::Value(self.register(op, next, lanes)?),
+                Src::Reg(_) => self.register(op, next, lanes)?,
                 Src::Imm(bits) => Operand::Imm(*bits),
                 Src::Absent | Src::Not(_) | Src::Sreg(..) | Src::Addr(_) | Src::Video(_) => return None,
             },
@@ -430,7 +449,7 @@ impl Codegen<'_> {
         } else {
             value
         };
-        Operand::Value(value)
+        Operand::Value(value, Known::Nothing)
     }
 
     /// The 64-bit address of the symbol that an operand names.
@@ -567,7 +586,7 @@ impl Codegen<'_> {
         for lanes in shape {
             let Some(operands) = self.operands(inst, op, lanes) else { return false };
             let value = match operands.first() {
-                Some(Operand::Value(value)) if value.ty().element_bits() == 64 => *value,
+                Some(Operand::Value(value, _)) if value.ty().element_bits() == 64 => *value,
                 Some(Operand::Imm(bits)) => self.in_lanes(self.c64(*bits), lanes),
                 _ => return false,
             };
@@ -594,7 +613,7 @@ impl Codegen<'_> {
         let mut values = Vec::new();
         for c in 0..self.chunks() {
             let Some(operands) = self.operands(inst, op, Lanes::Chunk(c)) else { return false };
-            let Some(Operand::Value(value)) = operands.first() else { return false };
+            let Some(Operand::Value(value, _)) = operands.first() else { return false };
             if value.ty().element_bits() != 64 {
                 return false;
             }

@@ -406,7 +406,7 @@ impl Codegen<'_> {
         for src in inst.srcs.get(1..=pairs * usize::from(inst.mods.vec()))? {
             let ty = self.b.vec(self.int(64), self.width);
             values.push(match self.operand(src, op, &mut next, Lanes::Chunk(chunk), inst)? {
-                Operand::Value(value) => value,
+                Operand::Value(value, _) => value,
                 Operand::Imm(bits) => self.b.const_splat(ty, bits),
                 Operand::Absent => return None,
             });

@@ -93,10 +93,11 @@ impl Codegen<'_> {
     }
 
     /// Forgets vectors that were made in another LLVM block, which may not dominate this one.
-    fn forget_vectors(&mut self) {
+    pub(super) fn forget_vectors(&mut self) {
         let block = self.b.current_block();
         if self.values.vectors_of != Some(block) {
             self.values.vectors.clear();
+            self.values.splats.clear();
             self.values.exacts.clear();
             self.values.vectors_of = Some(block);
         }
@@ -118,6 +119,7 @@ impl Codegen<'_> {
         }
         let pattern = self.pattern(name);
         let splits = pattern.as_ref().filter(|pattern| pattern.splits(self.width as usize));
+        let mut splat = None;
         let mut vector = match (splits, self.stride_of(name)) {
             (Some(pattern), Some(stride)) => {
                 let Repr::Bases(bases) = self.rep(name) else { unreachable!("ptxvm bug: rows have bases") };
@@ -125,11 +127,16 @@ impl Codegen<'_> {
             }
             _ => {
                 let base = self.noncanonical_base(name, chunk).expect("a value that is no vector has a base");
+                splat = Some(base);
                 self.b.splat(base, self.width)
             }
         };
         if let Some(pattern) = pattern {
             vector = self.add_lanes(vector, &pattern, chunk);
+            splat = splat.filter(|_| self.relative(&pattern, chunk).iter().all(|lane| *lane == 0));
+        }
+        if let Some(splat) = splat {
+            self.values.splats.insert((name, chunk), splat);
         }
         self.values.vectors.insert((name, chunk), vector);
         vector

@@ -9,35 +9,41 @@
 //! Invariant: the bits are those of the interpreter's step for every dividend and divisor, and no conversion
 //! is out of range, also for the arbitrary values of inactive lanes.
 
-use super::Lower;
+use super::{Known, Lower};
 use crate::llvm::{IntPred, Value};
 use crate::target::Level;
 
 impl Lower<'_, '_> {
     /// Quotient and remainder as PTX defines them here: division by zero gives all ones and the dividend; the
-    /// least number divided by -1 wraps.
-    pub(super) fn quotient_remainder(&self, x: Value, y: Value, signed: bool) -> (Value, Value) {
+    /// least number divided by -1 wraps. The divisor comes with what is known of its lanes.
+    pub(super) fn quotient_remainder(
+        &self,
+        x: Value,
+        (y, known): (Value, Known),
+        signed: bool,
+    ) -> (Value, Value) {
         let bits = x.ty().element_bits();
-        let vector = self.lanes > 1 && !y.is_constant();
-        match y.splatted() {
-            Some(same) if vector && bits <= 32 => self.divide_by_same(x, y, same, signed),
+        match known {
+            Known::Constant => self.divide_apart(x, (y, known), signed),
+            _ if self.lanes == 1 => self.divide_apart(x, (y, known), signed),
+            Known::Same(same) if bits <= 32 => self.divide_by_same(x, y, same, signed),
             // Other levels have no vector conversions to 64 bits.
-            _ if vector && bits == 64 && self.env.target.level() == Level::Avx512 => {
-                self.divide_twice(x, y, signed)
+            Known::Nothing | Known::Same(_) if bits == 64 && self.env.target.level() == Level::Avx512 => {
+                self.divide_twice(x, (y, known), signed)
             }
-            _ => self.divide_apart(x, y, signed),
+            Known::Nothing | Known::Same(_) => self.divide_apart(x, (y, known), signed),
         }
     }
 
     /// The division with separate results for the divisors zero and, if signed, -1.
-    fn divide_apart(&self, x: Value, y: Value, signed: bool) -> (Value, Value) {
+    fn divide_apart(&self, x: Value, (y, known): (Value, Known), signed: bool) -> (Value, Value) {
         let b = self.b;
         let (zero, one) = (b.zero(y.ty()), self.constant(y, 1));
         let by_zero = b.icmp(IntPred::Eq, y, zero);
         let by_minus_one = b.icmp(IntPred::Eq, y, b.ones(y.ty()));
         let special = if signed { b.or(by_zero, by_minus_one) } else { by_zero };
         let divisor = b.select(special, one, y);
-        let (quotient, remainder) = self.divide(x, divisor, signed);
+        let (quotient, remainder) = self.divide(x, (divisor, known), signed);
         let quotient = if signed { b.select(by_minus_one, b.neg(x), quotient) } else { quotient };
         let quotient = b.select(by_zero, b.ones(x.ty()), quotient);
         // The remainder of a division by -1 is that of a division by 1: zero.
@@ -45,11 +51,12 @@ impl Lower<'_, '_> {
     }
 
     /// Division by a number that is neither zero nor, if signed, -1.
-    fn divide(&self, x: Value, y: Value, signed: bool) -> (Value, Value) {
+    fn divide(&self, x: Value, (y, known): (Value, Known), signed: bool) -> (Value, Value) {
         let b = self.b;
         let bits = x.ty().element_bits();
+        let constant = matches!(known, Known::Constant);
         let by_float =
-            self.lanes > 1 && bits <= 32 && self.env.target.level() != Level::Baseline && !y.is_constant();
+            self.lanes > 1 && bits <= 32 && self.env.target.level() != Level::Baseline && !constant;
         if !by_float {
             return if signed { (b.sdiv(x, y), b.srem(x, y)) } else { (b.udiv(x, y), b.urem(x, y)) };
         }
@@ -100,9 +107,13 @@ impl Lower<'_, '_> {
     }
 
     /// Division of 64 bits.
-    fn divide_twice(&self, x: Value, y: Value, signed: bool) -> (Value, Value) {
+    fn divide_twice(&self, x: Value, (y, known): (Value, Known), signed: bool) -> (Value, Value) {
         let b = self.b;
-        let (dividend, y_same) = (self.without_sign(x, signed), y.splatted());
+        let y_same = match known {
+            Known::Same(same) => Some(same),
+            Known::Nothing | Known::Constant => None,
+        };
+        let dividend = self.without_sign(x, signed);
         let divisor = self.without_sign(y_same.unwrap_or(y), signed);
         let by_zero = b.icmp(IntPred::Eq, divisor, b.zero(divisor.ty()));
         let divisor = b.select(by_zero, self.constant(divisor, 1), divisor);

@@ -8,7 +8,7 @@ use ptx::isa::{Op, Slot, TestpOp, Ty, Word};
 
 use super::query::{Ftz, Query};
 use super::round::Round;
-use super::{Lower, Lowering, half};
+use super::{Lower, Lowering, Operand, half};
 use crate::llvm::{Builder, FloatPred, IntPred, Value};
 
 /// 2^64
@@ -93,7 +93,7 @@ fn arithmetic(q: &Query<'_>, ty: Ty, operands: usize, op: &'static Arithmetic) -
         return None;
     }
     let (ftz, sat) = (q.ftz()?, q.has(Word::Sat));
-    let lowering = q.map(&types, ty, move |l, v| {
+    let lowering = q.map_operands(&types, ty, move |l, v, srcs| {
         let operands: Vec<Value> = v.iter().map(|x| ftz.apply(l, *x)).collect();
         let result = op.emit(l, round, &operands);
         let result = match (ftz, op.embedded) {
@@ -104,7 +104,7 @@ fn arithmetic(q: &Query<'_>, ty: Ty, operands: usize, op: &'static Arithmetic) -
             (Ftz::ByMachine, _) => result,
         };
         // LLVM may remove an operation with a constant that changes no number, and the flush with it.
-        let constant = ftz == Ftz::ByMachine && v.iter().any(|x| x.is_constant());
+        let constant = ftz == Ftz::ByMachine && srcs.iter().any(Operand::is_constant);
         let result = if constant { l.flushed(result) } else { ftz.apply(l, result) };
         if sat { l.saturated(result) } else { result }
     })?;
@@ -114,7 +114,7 @@ fn arithmetic(q: &Query<'_>, ty: Ty, operands: usize, op: &'static Arithmetic) -
 /// An instruction on two single precision numbers in a 64-bit register.
 fn pairs(q: &Query<'_>, operands: usize, op: &'static Arithmetic, round: Round) -> Option<Lowering> {
     let ftz = q.ftz()?;
-    q.map(&vec![Ty::F32x2; operands], Ty::F32x2, move |l, v| {
+    q.map_operands(&vec![Ty::F32x2; operands], Ty::F32x2, move |l, v, srcs| {
         let b = l.b;
         let [low, high] = [0, 32].map(|at| {
             let half = |word: &Value| {
@@ -127,7 +127,7 @@ fn pairs(q: &Query<'_>, operands: usize, op: &'static Arithmetic, round: Round) 
                 Ftz::Explicit => op.flushed(l, round, &operands, result),
                 Ftz::None | Ftz::ByMachine => result,
             };
-            let constant = ftz == Ftz::ByMachine && operands.iter().any(|x| x.is_constant());
+            let constant = ftz == Ftz::ByMachine && srcs.iter().any(Operand::is_constant);
             let result = if constant { l.flushed(result) } else { ftz.apply(l, result) };
             b.zext(b.bitcast(l.canonical_f32(result), l.int(32)), l.int(64))
         });

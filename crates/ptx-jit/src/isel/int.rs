@@ -114,12 +114,16 @@ pub(super) fn div(q: &Query<'_>) -> Option<Lowering> {
     if !is_integer(ty) {
         return float::div(q, ty);
     }
-    q.map(&[ty, ty], ty, move |l, v| l.quotient_remainder(v[0], v[1], is_signed(ty)).0)
+    q.map_operands(&[ty, ty], ty, move |l, v, srcs| {
+        l.quotient_remainder(v[0], (v[1], srcs[1].known(ty.bits())), is_signed(ty)).0
+    })
 }
 
 pub(super) fn rem(q: &Query<'_>) -> Option<Lowering> {
     let ty = q.ty().filter(|ty| is_integer(*ty))?;
-    q.map(&[ty, ty], ty, move |l, v| l.quotient_remainder(v[0], v[1], is_signed(ty)).1)
+    q.map_operands(&[ty, ty], ty, move |l, v, srcs| {
+        l.quotient_remainder(v[0], (v[1], srcs[1].known(ty.bits())), is_signed(ty)).1
+    })
 }
 
 pub(super) fn abs(q: &Query<'_>) -> Option<Lowering> {

@@ -60,11 +60,42 @@ pub(crate) struct Env {
 pub(crate) enum Operand {
     /// A register, special register or address: an integer of its class (`i1` for predicates), for each lane
     /// of the chunk.
-    Value(Value),
+    Value(Value, Known),
     /// Bits of an immediate.
     Imm(u64),
     /// An optional operand that is absent.
     Absent,
+}
+
+/// What is known of the lanes of an operand when code is generated.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Known {
+    /// Nothing.
+    Nothing,
+    /// All lanes of the chunk have this scalar.
+    Same(Value),
+    /// Each lane is a constant.
+    Constant,
+}
+
+impl Operand {
+    /// What is known of the lanes, if the operand is read as a number of so many bits.
+    fn known(self, bits: u32) -> Known {
+        match self {
+            // The scalar has the width of its register.
+            Operand::Value(_, Known::Same(scalar)) if scalar.ty().element_bits() != bits => Known::Nothing,
+            Operand::Value(_, known) => known,
+            Operand::Imm(_) | Operand::Absent => Known::Constant,
+        }
+    }
+
+    /// Whether each lane is a constant.
+    fn is_constant(&self) -> bool {
+        match self {
+            Operand::Value(_, Known::Nothing | Known::Same(_)) => false,
+            Operand::Value(_, Known::Constant) | Operand::Imm(_) | Operand::Absent => true,
+        }
+    }
 }
 
 /// The state that a lowering emits code with.
@@ -368,7 +399,7 @@ impl Lower<'_, '_> {
         let bits = self.int(ty.bits());
         let value = match operand {
             Operand::Imm(imm) => self.b.const_int(bits, imm),
-            Operand::Value(value) => self.resized(value, bits),
+            Operand::Value(value, _) => self.resized(value, bits),
             // The query refused instructions that lack an operand that the lowering reads.
             Operand::Absent => self.b.zero(bits),
         };

@@ -45,7 +45,7 @@ pub(super) fn pack(q: &Query<'_>) -> Option<Lowering> {
         let mut packed = b.zero(whole);
         for (i, operand) in srcs.iter().enumerate().take(count) {
             let element = match operand {
-                Operand::Value(value) => l.resized(*value, part),
+                Operand::Value(value, _) => l.resized(*value, part),
                 Operand::Imm(imm) => b.const_int(part, *imm),
                 Operand::Absent => b.zero(part),
             };
@@ -96,7 +96,7 @@ fn copies(q: &Query<'_>, count: usize, ty: Ty) -> Option<Lowering> {
     let dsts = (0..count).map(|i| any_register(q, i, ty)).collect::<Option<Vec<_>>>()?;
     let emit = move |l: &mut Lower<'_, '_>, srcs: &[Operand]| {
         let wide = |operand: &Operand| match operand {
-            Operand::Value(value) => *value,
+            Operand::Value(value, _) => *value,
             Operand::Imm(imm) => l.b.const_int(l.int(64), *imm),
             Operand::Absent => l.b.zero(l.int(64)),
         };

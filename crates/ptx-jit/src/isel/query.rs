@@ -145,6 +145,16 @@ impl<'a> Query<'a> {
         ty: Ty,
         f: impl Fn(&mut Lower<'_, '_>, &[Value]) -> Value + Send + Sync + 'static,
     ) -> Option<Lowering> {
+        self.map_operands(types, ty, move |l, v, _| f(l, v))
+    }
+
+    /// As [`Query::map`]; `f` also gets the operands as they were passed.
+    pub(super) fn map_operands(
+        &self,
+        types: &[Ty],
+        ty: Ty,
+        f: impl Fn(&mut Lower<'_, '_>, &[Value], &[Operand]) -> Value + Send + Sync + 'static,
+    ) -> Option<Lowering> {
         for (i, ty) in types.iter().enumerate() {
             self.readable(i, *ty)?;
         }
@@ -160,7 +170,7 @@ impl<'a> Query<'a> {
                 let value = l.read(srcs.get(i).copied().unwrap_or(Operand::Absent), *ty);
                 values.push(if not[i] { l.b.not(value) } else { value });
             }
-            let result = f(l, &values);
+            let result = f(l, &values, srcs);
             vec![l.write(result, ty, dst)]
         };
         Some(Lowering::new(Box::new(emit)))

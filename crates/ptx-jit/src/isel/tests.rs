@@ -17,7 +17,7 @@ use ptx_exec::lanes::{FULL, LANES, Registers};
 use ptx_exec::mem::{Memory, View};
 use ptx_exec::warp::{GridShape, WarpState};
 
-use super::{Env, Lower, Operand, choose, class_bits, lower};
+use super::{Env, Known, Lower, Operand, choose, class_bits, lower};
 use crate::llvm::{Builder, Flush, Session};
 
 /// Rounds of 32 lanes for each instruction.
@@ -356,9 +356,9 @@ fn add_function(b: &Builder<'_>, session: &Session, name: &str, case: &Case, lan
         .map(|src| match (register(src), src) {
             (Some(reg), _) if case.same == Some(reg) => {
                 let scalar = b.load(b.int(class_bits(reg.class)), place(slot(reg), bytes(reg.class)), 1);
-                Operand::Value(b.splat(scalar, lanes))
+                Operand::Value(b.splat(scalar, lanes), Known::Same(scalar))
             }
-            (Some(reg), _) => Operand::Value(load(slot(reg), reg.class)),
+            (Some(reg), _) => Operand::Value(load(slot(reg), reg.class), Known::Nothing),
             (None, Src::Imm(imm)) => Operand::Imm(*imm),
             (None, Src::Video(video)) => match video.value {
                 Src::Imm(imm) => Operand::Imm(imm),
