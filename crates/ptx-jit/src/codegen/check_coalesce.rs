@@ -6,7 +6,7 @@
 
 use super::Codegen;
 use super::load_store::Addresses;
-use crate::llvm::{Bitwise, IntPred, Likely, Value};
+use crate::llvm::{IntPred, Likely, Value};
 use crate::opt::checks::coalesce;
 use crate::wir;
 use crate::wir::checks::{Anchor, BlockChecks, Check, CheckGroup};
@@ -20,6 +20,15 @@ use std::rc::Rc;
 struct Group<'a> {
     checks: &'a CheckGroup,
     addresses: Addresses,
+}
+
+/// The bits of addresses that must be zero for the addresses to be aligned.
+#[derive(Clone, Copy)]
+pub(super) struct Misaligned {
+    /// The bits.
+    bits: Value,
+    /// The number that these are the low bits of, and the alignment in bytes that they are for, if it is one.
+    within: Option<(Value, u64)>,
 }
 
 /// The operations of a block that were handled at its start.
@@ -135,22 +144,29 @@ impl Codegen<'_> {
     }
 
     /// The condition that no address is misaligned; `None` if none can be.
-    pub(super) fn is_even(&self, odd: Option<Value>) -> Option<Value> {
-        odd.map(|odd| self.b.icmp(IntPred::Eq, odd, self.b.zero(odd.ty())))
+    pub(super) fn is_even(&self, odd: Option<Misaligned>) -> Option<Value> {
+        odd.map(|odd| self.b.icmp(IntPred::Eq, odd.bits, self.b.zero(odd.bits.ty())))
     }
 
-    /// The `or` of two masks of misaligned bits, where there are any. Masks of one constant are combined
-    /// first and masked once.
-    pub(super) fn either(&self, a: Option<Value>, b: Option<Value>) -> Option<Value> {
+    /// The bits of an address that must be zero for an access of that alignment in bytes; `None`: any address
+    /// will do.
+    pub(super) fn misaligned(&self, address: Value, align: u64) -> Option<Misaligned> {
+        (align > 1).then(|| {
+            let bits = self.b.and(address, self.c64(align - 1));
+            Misaligned { bits, within: Some((address, align)) }
+        })
+    }
+
+    /// The misaligned bits of either of two addresses, where there are any. For one alignment, the addresses
+    /// are combined first and masked once.
+    pub(super) fn either(&self, a: Option<Misaligned>, b: Option<Misaligned>) -> Option<Misaligned> {
         match (a, b) {
-            (Some(a), Some(b)) => Some(match (a.joined(), b.joined()) {
-                (Some((Bitwise::And, some, all)), Some((Bitwise::And, others, same)))
-                    if all == same && all.is_constant() =>
-                {
-                    self.b.and(self.b.or(some, others), all)
+            (Some(a), Some(b)) => match (a.within, b.within) {
+                (Some((some, align)), Some((others, same))) if align == same => {
+                    self.misaligned(self.b.or(some, others), align)
                 }
-                _ => self.b.or(a, b),
-            }),
+                _ => Some(Misaligned { bits: self.b.or(a.bits, b.bits), within: None }),
+            },
             (one, None) | (None, one) => one,
         }
     }

@@ -5,6 +5,7 @@
 //! checks are made (`check_coalesce`, `check_elim`).
 
 use super::Codegen;
+use super::check_coalesce::Misaligned;
 use super::load_store::Addresses;
 use crate::llvm::{IntPred, Likely, Value};
 use crate::wir::Affine;
@@ -73,7 +74,7 @@ impl Codegen<'_> {
         addresses: &Addresses,
         mask: Value,
         whole: bool,
-    ) -> Option<(Value, Option<Value>)> {
+    ) -> Option<(Value, Option<Misaligned>)> {
         if let Some(fits) = self.first_fit(reach, addresses) {
             return Some((fits, None));
         }
@@ -90,7 +91,7 @@ impl Codegen<'_> {
         let span = self.window_span(reach, addresses, whole && !apart);
         let (bias, limit) = self.bounds(reach, span)?;
         let align = u64::from(reach.align);
-        let odd = |emit: &Self, address: Value| (align > 1).then(|| emit.b.and(address, emit.c64(align - 1)));
+        let odd = |emit: &Self, address: Value| emit.misaligned(address, align);
         let inside = |emit: &Self, address: Value, more: i64| {
             let first = emit.b.add(address, emit.c64(more as u64));
             let from = emit.b.add(first, bias);

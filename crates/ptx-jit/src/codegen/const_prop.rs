@@ -24,6 +24,15 @@ impl Codegen<'_> {
         first.is_some() && chunks.all(|c| constants.chunk(name, c) == first)
     }
 
+    /// The number that a lane of a value has, if it is constant. Within a loop over chunks or warps, lanes
+    /// are those of the current iteration.
+    pub(super) fn constant_lane(&self, name: wir::Value, lane: u32) -> Option<u64> {
+        let chunk = lane / self.width;
+        let known = self.is_constant_chunk(name, chunk);
+        let lanes = self.facts.analyses.constants.chunk(name, chunk).filter(|_| known)?;
+        lanes.get((lane % self.width) as usize).copied()
+    }
+
     /// A value of which all lanes are constant.
     pub(super) fn constant(&self, name: wir::Value) -> Option<Repr> {
         // Within a chunk loop the bases are those of the current chunk.

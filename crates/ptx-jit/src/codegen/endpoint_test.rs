@@ -54,10 +54,26 @@ enum Made<'a> {
 /// One side of a comparison.
 enum Side {
     /// A value that is the same in all lanes.
-    Same(Value),
+    Same(Number),
     /// The value of the first lane, and the difference between the last lane and the first. No lane is below
     /// the first.
-    Lanes(Value, u64),
+    Lanes(Number, u64),
+}
+
+/// A scalar of 32 bits, and its bits if these are known.
+#[derive(Clone, Copy)]
+struct Number {
+    value: Value,
+    known: Option<u32>,
+}
+
+/// A condition.
+#[derive(Clone, Copy)]
+enum Condition {
+    /// Its value is known.
+    Known(bool),
+    /// It is computed.
+    Computed(Value),
 }
 
 /// How an operation computes a predicate, if endpoint tests handle it.
@@ -190,8 +206,7 @@ impl Codegen<'_> {
         let ways =
             [Some((!test.negated, id, then)), test.none.map(|(asks, none)| (test.negated, asks, none))];
         for (wanted, from, to) in ways.into_iter().flatten() {
-            let are = self.all_are(node, test.pred, wanted);
-            if let Some(are) = are.filter(|are| !are.is_constant()) {
+            if let Some(Condition::Computed(are)) = self.all_are(node, test.pred, wanted) {
                 self.store_state(from, to);
                 let lanes = self.b.append_block(self.function, "lanes");
                 self.b.cond_br(are, self.at(to), lanes, Likely::Unknown);
@@ -216,14 +231,16 @@ impl Codegen<'_> {
             }
             let Some(are) = self.all_are(node, test.pred, wanted) else { continue };
             some = Some(());
-            if are.number() == Some(0) {
-                continue;
-            }
+            let are = match are {
+                Condition::Known(false) => continue,
+                Condition::Known(true) => {
+                    self.store_state(from, to);
+                    self.b.br(self.at(to));
+                    return some;
+                }
+                Condition::Computed(are) => are,
+            };
             self.store_state(from, to);
-            if are.number() == Some(1) {
-                self.b.br(self.at(to));
-                return some;
-            }
             let others = self.b.append_block(self.function, "others");
             self.b.cond_br(are, self.at(to), others, Likely::Yes);
             self.b.position_at_end(others);
@@ -234,10 +251,13 @@ impl Codegen<'_> {
 
     /// The condition that the predicate equals `wanted` in all lanes, as far as scalars show; `None`: they
     /// show nothing.
-    fn all_are(&mut self, node: &wir::Block, pred: wir::Value, wanted: bool) -> Option<Value> {
+    fn all_are(&mut self, node: &wir::Block, pred: wir::Value, wanted: bool) -> Option<Condition> {
         if self.shape(pred).is_uniform() {
+            if let Some(holds) = self.constant_lane(pred, 0) {
+                return Some(Condition::Known((holds != 0) == wanted));
+            }
             let value = self.scalar(pred);
-            return Some(if wanted { value } else { self.b.not(value) });
+            return Some(Condition::Computed(if wanted { value } else { self.b.not(value) }));
         }
         let op = &node.ops[node.op_of(pred)?];
         match made(self.job.function, op)? {
@@ -245,11 +265,25 @@ impl Codegen<'_> {
             Made::Joined(both, parts) => {
                 let [a, b] = parts.map(|part| self.all_are(node, part, wanted));
                 if both == wanted {
-                    return Some(self.b.and(a?, b?));
+                    return Some(match (a?, b?) {
+                        (Condition::Known(false), _) | (_, Condition::Known(false)) => {
+                            Condition::Known(false)
+                        }
+                        (Condition::Known(true), other) | (other, Condition::Known(true)) => other,
+                        (Condition::Computed(a), Condition::Computed(b)) => {
+                            Condition::Computed(self.b.and(a, b))
+                        }
+                    });
                 }
                 // One of the two is sufficient.
                 match (a, b) {
-                    (Some(a), Some(b)) => Some(self.b.or(a, b)),
+                    (Some(a), Some(b)) => Some(match (a, b) {
+                        (Condition::Known(true), _) | (_, Condition::Known(true)) => Condition::Known(true),
+                        (Condition::Known(false), other) | (other, Condition::Known(false)) => other,
+                        (Condition::Computed(a), Condition::Computed(b)) => {
+                            Condition::Computed(self.b.or(a, b))
+                        }
+                    }),
                     (one, None) | (None, one) => one,
                 }
             }
@@ -258,7 +292,7 @@ impl Codegen<'_> {
 
     /// The condition that a comparison holds in all lanes (or in none, if negated), as far as scalars show;
     /// `None`: they show nothing.
-    fn passes(&mut self, inst: &Inst, op: &Op, negated: bool) -> Option<Value> {
+    fn passes(&mut self, inst: &Inst, op: &Op, negated: bool) -> Option<Condition> {
         let signed = inst.mods.ty() == Ty::S32;
         let mut cmp = inst.mods.cmp()?;
         if negated {
@@ -289,18 +323,23 @@ impl Codegen<'_> {
             }
             _ => return None,
         };
+        if let (Some(first), Some(other)) = (first.known, other.known) {
+            return Some(Condition::Known(holds_in_all(cmp, (first, most), other, signed)?));
+        }
+        let (first, other) = (first.value, other.value);
         // The other side is not among the numbers from the first lane's to the last lane's, also where these
         // wrap around.
         if cmp == Cmp::Ne {
             let apart = self.b.sub(other, first);
-            return Some(self.b.icmp(IntPred::Ugt, apart, self.c32(u32::try_from(most).ok()?)));
+            let apart = self.b.icmp(IntPred::Ugt, apart, self.c32(u32::try_from(most).ok()?));
+            return Some(Condition::Computed(apart));
         }
         let long = self.int(64);
         let wide = |value: Value| if signed { self.b.sext(value, long) } else { self.b.zext(value, long) };
         let (first, other) = (wide(first), wide(other));
         // As 64-bit numbers, lanes that wrap around exceed every 32-bit number.
         let last = self.b.add(first, self.c64(most));
-        Some(match cmp {
+        Some(Condition::Computed(match cmp {
             Cmp::Lt | Cmp::Lo => self.b.icmp(IntPred::Slt, last, other),
             Cmp::Le | Cmp::Ls => self.b.icmp(IntPred::Sle, last, other),
             Cmp::Gt | Cmp::Hi | Cmp::Ge | Cmp::Hs => {
@@ -310,22 +349,46 @@ impl Codegen<'_> {
                 self.b.and(self.b.icmp(pred, first, other), there)
             }
             _ => return None,
-        })
+        }))
     }
 
     fn side(&mut self, source: Operand<'_>) -> Option<Side> {
         let name = match source {
-            Operand::Imm(bits) => return Some(Side::Same(self.c32(bits as u32))),
+            Operand::Imm(bits) => {
+                let bits = bits as u32;
+                return Some(Side::Same(Number { value: self.c32(bits), known: Some(bits) }));
+            }
             source => source.value()?,
         };
+        let known = self.constant_lane(name, 0).map(|bits| bits as u32);
         match self.shape(name).clone() {
-            Shape::Uniform(_) => Some(Side::Same(self.scalar(name))),
+            Shape::Uniform(_) => Some(Side::Same(Number { value: self.scalar(name), known })),
             Shape::Affine(pattern) if !pattern.by_chunk && pattern.rows.is_empty() => {
                 let (low, high) = (pattern.lanes.iter().min()?, pattern.lanes.iter().max()?);
-                let first = self.base(name, 0)?;
+                let first = Number { value: self.base(name, 0)?, known };
                 (*low == 0).then(|| Side::Lanes(first, u64::from(high.unsigned_abs())))
             }
             Shape::Affine(_) | Shape::Varying | Shape::Bottom => None,
         }
+    }
+}
+
+/// Whether a comparison holds in all lanes, whose numbers are from the first lane's to `most` more than that,
+/// as far as the test of scalars shows. `None`: the test does not handle the relation.
+fn holds_in_all(cmp: Cmp, (first, most): (u32, u64), other: u32, signed: bool) -> Option<bool> {
+    if cmp == Cmp::Ne {
+        return Some(u64::from(other.wrapping_sub(first)) > most);
+    }
+    let wide = |bits: u32| if signed { i64::from(bits as i32) } else { i64::from(bits) };
+    let (first, other) = (wide(first), wide(other));
+    // As 64-bit numbers, lanes that wrap around exceed every 32-bit number.
+    let last = first.checked_add_unsigned(most)?;
+    let end = if signed { i64::from(i32::MAX) } else { i64::from(u32::MAX) };
+    match cmp {
+        Cmp::Lt | Cmp::Lo => Some(last < other),
+        Cmp::Le | Cmp::Ls => Some(last <= other),
+        Cmp::Gt | Cmp::Hi => Some(first > other && last <= end),
+        Cmp::Ge | Cmp::Hs => Some(first >= other && last <= end),
+        _ => None,
     }
 }
