@@ -47,6 +47,8 @@ class Report:
     fallback_instructions: int
     #: Instructions of the kernel that have no native code, and how often they stand in it.
     fallbacks: List[Tuple[str, int]]
+    #: Where and why native code was left to the interpreter, and how often.
+    side_exits: List[Tuple[str, int]]
 
     @classmethod
     def _of(cls, values: Mapping[str, Any]) -> "Report":

@@ -113,6 +113,8 @@ pub(crate) fn report_fields<'py>(py: Python<'py>, report: &Report) -> PyResult<B
     fields.set_item("native_instructions", ran.native_instructions)?;
     fields.set_item("fallback_instructions", ran.fallback_instructions)?;
     fields.set_item("fallbacks", ran.fallbacks.clone())?;
+    let exits = ran.side_exits.iter().map(|exits| (exits.to_string(), exits.count));
+    fields.set_item("side_exits", exits.collect::<Vec<_>>())?;
     Ok(fields)
 }
 

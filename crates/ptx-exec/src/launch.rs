@@ -11,7 +11,7 @@ use crate::bound::Code;
 use crate::fault_context::lines_around;
 use crate::layout::{Layout, used_variables};
 use crate::mem::{Class, Memory, MemoryError};
-use crate::native::{Native, Supply};
+use crate::native::{Native, SideExits, Supply};
 use crate::sched::{CtaCache, GridRun, GridTrap, Outcome, run_grid};
 use crate::texture::{Descriptor, Opaques};
 use crate::trace::{Trace, Tracing};
@@ -388,6 +388,8 @@ pub struct LaunchReport {
     pub native_steps: u64,
     /// The part of `native_steps` that the interpreter executed.
     pub fallback_steps: u64,
+    /// Where native code left something to the interpreter, why, and how often: most frequent first.
+    pub side_exits: Vec<SideExits>,
     /// What the kernel printed, in order of CTA numbers.
     pub output: Vec<u8>,
     /// Bytes of output beyond the limit.
@@ -640,12 +642,18 @@ impl Kernel {
             watch.each(|observer| observer.launch_ends(facts, trapped));
         }
         memory.pass(done.steps);
+        let code = native.map(|native| &**native).or_else(|| supply?.native());
+        let side_exits = match code.filter(|_| !done.exits.is_empty()) {
+            Some(code) => done.exits.resolve((&self.module.program, self.function()), code),
+            None => Vec::new(),
+        };
         let report = LaunchReport {
             steps: done.steps,
             thread_instructions: done.lane_steps,
             native: may_be_native,
             native_steps: done.native_steps,
             fallback_steps: done.fallback_steps,
+            side_exits,
             output: done.output,
             dropped: done.dropped,
             finished: done.finished,

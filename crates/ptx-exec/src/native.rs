@@ -14,9 +14,11 @@
 //! step ([`NativeCall::step`]).
 
 mod batch;
+mod exits;
 mod saved;
 
 pub(crate) use batch::{CtaBatch, InitialSlots};
+pub use exits::{ExitCause, ExitCounts, ExitPoint, ExitScope, SideExits};
 pub(crate) use saved::mask_at;
 pub use saved::{EntryReg, EntryState, ExitState, Held, Line, PendingLanes, SavedReg, bytes_of};
 
@@ -59,6 +61,13 @@ pub trait Native: Send + Sync {
     /// How the code runs whole CTAs in coarse warps; `None` if it has no such version or that version is not
     /// profitable.
     fn coarse(&self) -> Option<&CoarseCode>;
+    /// The side exits of single warps, by their numbers.
+    fn exits(&self) -> &[ExitPoint];
+    /// The side exits of coarse warps, by their numbers, whether or not coarse warps are profitable.
+    fn coarse_exits(&self) -> &[SideExit];
+    /// Whether it has no native code for an instruction with this name, so that the interpreter's step
+    /// executes it.
+    fn lacks(&self, instruction: &str) -> bool;
     /// As [`Native::run_cta`], in coarse warps: slots and saved registers are per coarse warp.
     fn run_coarse(&self, call: &mut CtaCall<'_>) -> CtaStop;
     /// Whether it makes the checks that watched launches need
@@ -128,6 +137,7 @@ impl NativeCall<'_> {
         let run = function.and_then(|f| f.blocks.get(block as usize)?.run(index as usize));
         let Some(run) = run else { return false };
         self.fallbacks += 1;
+        self.cache.exits.step([block, index]);
         let watch = self.mem.site().map(|site| Arc::clone(&site.watch));
         let _turn = watch.as_ref().map(|watch| watch.turn());
         if let Some(site) = self.mem.site() {
@@ -203,6 +213,8 @@ pub struct NativeCache {
     /// The allocations that accesses must stay in, for a watched launch; see
     /// [`Observer::allocations`](crate::watch::Observer::allocations).
     pub allocations: Vec<Option<Reach>>,
+    /// How often native code was left in this launch.
+    pub exits: ExitCounts,
 }
 
 impl NativeCache {
@@ -329,14 +341,14 @@ pub struct CoarseCode {
 /// A place where a coarse warp splits into its warps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SideExit {
-    /// The place of the running lanes.
-    pub place: ExitPlace,
+    /// The place of the running lanes, and why they leave.
+    pub point: ExitPoint,
     /// Where the values of the registers are.
     pub left: ExitState,
 }
 
 /// The place of the running lanes at a side exit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ExitPlace {
     /// As [`NativeStop::Yield`].
     Yield {
@@ -471,6 +483,7 @@ impl CtaCall<'_> {
         let run = function.and_then(|f| f.blocks.get(block as usize)?.run(index as usize));
         let Some(run) = run else { return false };
         self.fallbacks += 1;
+        self.cache.exits.step([block, index]);
         let watch = self.warps[warp as usize].view.site().map(|site| Arc::clone(&site.watch));
         let _turn = watch.as_ref().map(|watch| watch.turn());
         if watch.is_some() {

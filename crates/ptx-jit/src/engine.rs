@@ -16,8 +16,8 @@ use ptx_exec::lanes::{LANES, Lane, LaneMask, Registers};
 use ptx_exec::launch::Kernel;
 use ptx_exec::mem::View;
 use ptx_exec::native::{
-    BarrierState, CoarseCode, CtaCall, CtaCode, CtaStop, Line, Native, NativeCache, NativeCall, NativeStop,
-    Reach, TidTable, Windows,
+    BarrierState, CoarseCode, CtaCall, CtaCode, CtaStop, ExitPoint, Line, Native, NativeCache, NativeCall,
+    NativeStop, Reach, SideExit, TidTable, Windows,
 };
 use ptx_exec::stamps::{Clock, StampKind};
 use ptx_exec::warp::GridShape;
@@ -259,6 +259,7 @@ impl Native for Compiled {
     fn run(&self, call: &mut NativeCall<'_>) -> NativeStop {
         self.ready(call.cache, call.mem.memory().frees());
         if !self.take(call.block, call.regs, (call.mask, call.trusted), call.cache) {
+            call.cache.exits.refused(call.block);
             return NativeStop::Declined;
         }
         let Some(entry) = self.entry else { return NativeStop::Declined };
@@ -292,7 +293,7 @@ impl Native for Compiled {
             call.warp.clock += call.steps;
         }
         self.leave(frame.left, call.regs, frame.mask, call.cache);
-        stop(code)
+        self.stop(code, call.cache)
     }
 
     fn cta(&self) -> &CtaCode {
@@ -373,10 +374,26 @@ impl Native for Compiled {
             c if c == Reason::Turn as u8 => CtaStop::OutOfFuel,
             c if c == Reason::Left as u8 => {
                 left.fetch_add(1, Ordering::Relaxed);
+                call.cache.exits.coarse((code >> 32) as u32);
                 CtaStop::SideExit((code >> 32) as u32)
             }
-            _ => CtaStop::BarrierMismatch,
+            _ => {
+                call.cache.exits.mismatch();
+                CtaStop::BarrierMismatch
+            }
         }
+    }
+
+    fn exits(&self) -> &[ExitPoint] {
+        &self.made.exits
+    }
+
+    fn coarse_exits(&self) -> &[SideExit] {
+        &self.first.as_ref().map_or(&self.made, |first| &first.made).team.leaves
+    }
+
+    fn lacks(&self, instruction: &str) -> bool {
+        self.made.fallbacks.contains_key(instruction)
     }
 
     fn is_checked(&self) -> bool {
@@ -428,8 +445,11 @@ impl Native for Compiled {
         (call.warp, call.round) = (frame.warp[0], frame.round);
         match code as u8 {
             c if c == Reason::Finished as u8 => CtaStop::Finished,
-            c if c == Reason::Apart as u8 => CtaStop::BarrierMismatch,
-            _ => CtaStop::Warp(stop(code)),
+            c if c == Reason::Apart as u8 => {
+                call.cache.exits.mismatch();
+                CtaStop::BarrierMismatch
+            }
+            _ => CtaStop::Warp(self.stop(code, call.cache)),
         }
     }
 }
@@ -468,6 +488,22 @@ impl Compiled {
         let Some(entry) = self.entries.get(block as usize) else { return true };
         let entry = entry.and_then(|at| self.made.handed.entries.get(at as usize));
         entry.is_some_and(|entry| entry.take(regs, mask, trusted, &mut cache.room))
+    }
+
+    /// The stop of a warp that native code's return value stands for. Counts it if it is a side exit.
+    fn stop(&self, code: u64, cache: &mut NativeCache) -> NativeStop {
+        let (block, number) = ((code >> 8 & 0xff_ffff) as u32, (code >> 32) as u32);
+        let stop = match code as u8 {
+            c if c == Reason::Finished as u8 => NativeStop::Finished,
+            c if c == Reason::Declined as u8 => NativeStop::Declined,
+            c if c == Reason::Exit as u8 => match self.made.exits.get(number as usize) {
+                Some(exit) => exit.place.stop(),
+                None => NativeStop::Declined,
+            },
+            _ => NativeStop::Fault { block, index: number },
+        };
+        cache.exits.warp(number, &stop, !cache.pending.is_empty());
+        stop
     }
 
     /// Completes the registers of the running warp from the hand-over area.
@@ -561,19 +597,6 @@ fn frame(
 /// The instructions that native code counted: executed by warps, and by lanes.
 fn counted(frame: &Frame) -> (u64, u64) {
     (frame.full_steps + frame.masked_steps, frame.full_steps * LANES as u64 + frame.lane_steps)
-}
-
-/// The stop of a warp that native code's return value stands for.
-fn stop(code: u64) -> NativeStop {
-    let (block, index) = ((code >> 8 & 0xff_ffff) as u32, (code >> 32) as u32);
-    match code as u8 {
-        c if c == Reason::Finished as u8 => NativeStop::Finished,
-        c if c == Reason::Yield as u8 => NativeStop::Yield { block },
-        c if c == Reason::Terminator as u8 => NativeStop::Terminator { block },
-        c if c == Reason::Before as u8 => NativeStop::Before { block, index },
-        c if c == Reason::Declined as u8 => NativeStop::Declined,
-        _ => NativeStop::Fault { block, index },
-    }
 }
 
 /// Executes an instruction for native code by the interpreter's step.

@@ -116,29 +116,27 @@ pub(crate) struct Frame {
 /// Native code of a function: runs a warp or a CTA, and returns why it stopped ([`Reason`]).
 pub(crate) type Entry = unsafe extern "C" fn(*mut Frame) -> u64;
 
-/// The reason is the low byte of native code's return value; the PTX block is in bits 8 to 31, the
-/// instruction in bits 32 and up.
+/// The reason is the low byte of native code's return value. Bits 8 to 31 are the PTX block, bits 32 and up
+/// the instruction, or the number of a side exit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Reason {
     /// No live lane is left.
     Finished = 0,
-    /// Stopped before the PTX block, because the fuel is used up.
-    Yield = 1,
-    /// Stopped before the PTX block's terminator.
-    Terminator = 2,
-    /// Stopped before the instruction.
-    Before = 3,
+    /// A single warp has taken a side exit, which has this number in
+    /// [`Made::exits`](crate::object::Made::exits).
+    Exit = 1,
     /// Nothing has been executed.
-    Declined = 4,
+    Declined = 2,
     /// The instruction caused a trap.
-    Fault = 5,
+    Fault = 3,
     /// CTA only: the warps wait at different barriers.
-    Apart = 6,
+    Apart = 4,
     /// A coarse warp has used up its fuel.
-    Turn = 7,
-    /// A coarse warp has taken a side exit; the instruction is the number of the exit.
-    Left = 8,
+    Turn = 5,
+    /// A coarse warp has taken a side exit, which has this number in
+    /// [`CoarseCode::leaves`](ptx_exec::native::CoarseCode::leaves).
+    Left = 6,
 }
 
 /// The return value of native code.

@@ -6,8 +6,8 @@
 use crate::codegen::state_map::StateMap;
 use ptx::ir::{Reg, RegClass};
 use ptx_exec::native::{
-    CoarseCode, CtaCode, EntryReg, EntryState, ExitPlace, ExitState, Held, PendingLanes, SavedReg, SideExit,
-    SuspendPoint,
+    CoarseCode, CtaCode, EntryReg, EntryState, ExitCause, ExitPlace, ExitPoint, ExitState, Held,
+    PendingLanes, SavedReg, SideExit, SuspendPoint,
 };
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -30,6 +30,8 @@ pub(crate) struct Made {
     pub(crate) cta: CtaCode,
     /// How registers are passed.
     pub(crate) handed: StateMap,
+    /// The side exits of single warps, by their numbers.
+    pub(crate) exits: Vec<ExitPoint>,
     /// How a CTA is passed to the code of coarse warps, if there is any; otherwise it has no warps.
     pub(crate) team: CoarseCode,
     /// Whether it combines reductions in the reduction buffer.
@@ -52,14 +54,16 @@ impl Made {
         };
         let taken = self.handed.entries.iter().map(|entry| entry.taken.len() + 1).sum::<usize>();
         let handed = taken + self.handed.exits.iter().map(left).sum::<usize>();
-        self.object.len() + names.sum::<usize>() + handed * size_of::<EntryReg>() + size_of::<Made>()
+        let sites = self.exits.iter().chain(self.team.leaves.iter().map(|leave| &leave.point));
+        let points = sites.map(|point| size_of::<ExitPoint>() + size_of_val(&*point.sites)).sum::<usize>();
+        self.object.len() + points + names.sum::<usize>() + handed * size_of::<EntryReg>() + size_of::<Made>()
     }
 
     /// Encodes the value as bytes.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let bytes = Vec::with_capacity(self.object.len() + 1024);
         let mut to = Writer { bytes, patterns: HashMap::new() };
-        let Made { object, stack, externals, windows, fallbacks, cta, handed, team, .. } = self;
+        let Made { object, stack, externals, windows, fallbacks, cta, handed, exits, team, .. } = self;
         let Made { postpones, partial, is_checked, unoptimised, .. } = self;
         to.bytes(object);
         to.number(*stack);
@@ -77,6 +81,8 @@ impl Made {
         handed.entries.iter().for_each(|entry| to.entering(entry));
         to.count(handed.exits.len());
         handed.exits.iter().for_each(|left| to.leaving(left));
+        to.count(exits.len());
+        exits.iter().for_each(|point| to.point(point));
         to.number(team.warps);
         to.cta(&team.cta);
         to.count(team.leaves.len());
@@ -103,6 +109,7 @@ impl Made {
                 entries: from.list(Reader::entering)?,
                 exits: from.list(Reader::leaving)?,
             },
+            exits: from.list(Reader::point)?,
             team: CoarseCode { warps: from.number()?, cta: from.cta()?, leaves: from.list(Reader::leave)? },
             postpones: from.flag()?,
             partial: from.flag()?,
@@ -146,13 +153,20 @@ impl Writer {
         cta.barriers.iter().for_each(|behind| self.behind(behind));
     }
 
-    fn leave(&mut self, leave: &SideExit) {
-        let (kind, block, index) = match leave.place {
+    fn point(&mut self, point: &ExitPoint) {
+        let (kind, block, index) = match point.place {
             ExitPlace::Yield { block } => (0, block, 0),
             ExitPlace::Terminator { block } => (1, block, 0),
             ExitPlace::Before { block, index } => (2, block, index),
         };
-        [kind, block, index].into_iter().for_each(|number| self.number(number));
+        let numbers = [kind, block, index, point.cause as u32];
+        numbers.into_iter().for_each(|number| self.number(number));
+        self.count(point.sites.len());
+        point.sites.iter().flatten().for_each(|number| self.number(*number));
+    }
+
+    fn leave(&mut self, leave: &SideExit) {
+        self.point(&leave.point);
         self.leaving(&leave.left);
     }
 
@@ -264,7 +278,7 @@ impl<'a> Reader<'a> {
         Some(CtaCode { bytes: self.number()?, barriers: self.list(Reader::behind)? })
     }
 
-    fn leave(&mut self) -> Option<SideExit> {
+    fn point(&mut self) -> Option<ExitPoint> {
         let (kind, block, index) = (self.number()?, self.number()?, self.number()?);
         let place = match kind {
             0 => ExitPlace::Yield { block },
@@ -272,7 +286,13 @@ impl<'a> Reader<'a> {
             2 => ExitPlace::Before { block, index },
             _ => return None,
         };
-        Some(SideExit { place, left: self.leaving()? })
+        let cause = *ExitCause::ALL.get(self.number()? as usize)?;
+        let sites = self.list(|from| Some([from.number()?, from.number()?]))?;
+        Some(ExitPoint { place, cause, sites })
+    }
+
+    fn leave(&mut self) -> Option<SideExit> {
+        Some(SideExit { point: self.point()?, left: self.leaving()? })
     }
 
     fn kept(&mut self) -> Option<SavedReg> {
@@ -381,6 +401,13 @@ mod tests {
                     },
                 ],
             },
+            exits: ExitCause::ALL
+                .map(|cause| ExitPoint {
+                    place: ExitPlace::Terminator { block: 6 },
+                    cause,
+                    sites: vec![[6, u32::MAX]],
+                })
+                .to_vec(),
             team: CoarseCode {
                 warps: 4,
                 cta: CtaCode {
@@ -388,7 +415,11 @@ mod tests {
                     barriers: vec![SuspendPoint { block: 2, id: None, kept: Vec::new() }],
                 },
                 leaves: vec![SideExit {
-                    place: ExitPlace::Before { block: 3, index: 1 },
+                    point: ExitPoint {
+                        place: ExitPlace::Before { block: 3, index: 1 },
+                        cause: ExitCause::Bounds,
+                        sites: vec![[3, 2], [3, 4]],
+                    },
                     left: ExitState {
                         running: vec![kept(Held::Rows { lanes: Arc::new([5; 64]), rows: Arc::new([1; 64]) })],
                         pending: Vec::new(),

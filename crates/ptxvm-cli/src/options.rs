@@ -275,7 +275,7 @@ pub(crate) struct RunOptions {
     /// `CTA:THREAD`, each `X[,Y[,Z]]` from 0
     #[arg(long, value_name = "X[,Y[,Z]]:X[,Y[,Z]]", value_parser = thread)]
     pub(crate) trace_thread: Option<([u32; 3], [u32; 3])>,
-    /// Print what ran: engine, times, instructions
+    /// Print what ran: engine, times, instructions, and why native code was left
     #[arg(long)]
     pub(crate) stats: bool,
     /// What is printed on standard output

@@ -9,8 +9,11 @@ use crate::launch_file::LaunchFile;
 use crate::options::{Format, RunOptions, gpu_name};
 use crate::progress::{Interrupt, watched};
 use crate::{Exit, UsageError};
-use ptxvm::{CodeCache, CodeSource, ErrorKind, FaultKind, Launch, Report, Trap, Vm};
+use ptxvm::{CodeCache, CodeSource, ErrorKind, FaultKind, Launch, Report, SideExits, Trap, Vm};
 use serde_json::{Value, json};
+
+/// How many kinds of side exits the statistics show one by one.
+const SHOWN_SIDE_EXITS: usize = 8;
 
 /// Runs the kernel.
 pub(crate) fn run(options: &RunOptions) -> Result<Exit, UsageError> {
@@ -297,6 +300,8 @@ impl Session<'_> {
             object["stats"] = self.reports.last().map_or(Value::Null, |r| {
                 json!({ "warp_instructions": r.warp_instructions, "thread_instructions": r.thread_instructions, "threads": r.threads, "ctas": r.ctas, "prof_trigger": r.events, "cache_refused": r.ran.refused_folder })
             });
+            let exits = self.reports.last().map_or(&[][..], |r| &r.ran.side_exits);
+            object["stats"]["side_exits"] = exits.iter().map(side_exits_json).collect();
             let remarks = self.remarks.iter().flat_map(|remarks| remarks.lines());
             object["stats"]["remarks"] = remarks.map(Value::from).collect();
         }
@@ -324,6 +329,15 @@ impl Session<'_> {
             }
             for (name, count) in &ran.fallbacks {
                 let _infallible = write!(text, "\n  no native code: {name} ({count})");
+            }
+            let (first, others) = ran.side_exits.split_at(ran.side_exits.len().min(SHOWN_SIDE_EXITS));
+            for exits in first {
+                let _infallible = write!(text, "\n  interpreter: {exits}");
+            }
+            if !others.is_empty() {
+                let sum: u64 = others.iter().map(|exits| exits.count).sum();
+                let _infallible =
+                    write!(text, "\n  interpreter: at {} more places: {sum} times", others.len());
             }
             for name in &ran.interpreted_functions {
                 let _infallible = write!(text, "\n  no native code: device function `{name}`");
@@ -362,6 +376,17 @@ fn source_word(source: CodeSource) -> &'static str {
         CodeSource::Memory => "memory",
         CodeSource::Disk => "disk",
     }
+}
+
+fn side_exits_json(exits: &SideExits) -> Value {
+    let SideExits { lines, instruction, cause, scope, count } = exits;
+    json!({
+        "lines": lines,
+        "instruction": instruction,
+        "cause": cause.word(),
+        "scope": scope.word(),
+        "count": count,
+    })
 }
 
 fn trap_json(trap: &Trap) -> Value {

@@ -219,6 +219,31 @@ fn listings_and_stats_say_what_the_compiler_did() {
     );
 }
 
+/// `--stats` counts by line what native code leaves to the interpreter: here the load of lanes whose addresses
+/// are in two allocations, once in each of five warps.
+#[test]
+#[cfg(feature = "jit")]
+fn stats_count_what_the_interpreter_executes_for_native_code() {
+    let scratch = Scratch::new("exits");
+    let text = ".version 6.4\n.target sm_70\n.address_size 64\n.visible .entry k(.param .u64 a, .param .u64 b)\n{\n .reg .pred %p;\n .reg .b32 %r<3>;\n .reg .b64 %d<5>;\n ld.param.u64 %d1, [a];\n ld.param.u64 %d2, [b];\n mov.u32 %r1, %tid.x;\n setp.lt.u32 %p, %r1, 7;\n selp.b64 %d3, %d1, %d2, %p;\n mul.wide.u32 %d4, %r1, 4;\n add.s64 %d3, %d3, %d4;\n ld.global.u32 %r2, [%d3];\n add.s64 %d2, %d2, %d4;\n st.global.u32 [%d2], %r2;\n}\n";
+    let file = scratch.write("k.ptx", text);
+    let args = ["--grid=5", "--block=32", "--arg=zeros:128", "--arg=zeros:128", "--engine=jit", "--no-cache"];
+    let run = |more: &[&str]| {
+        let output = ptxvm(&[&["run", file.as_str(), "--stats"][..], &args, more].concat());
+        assert_eq!(status(&output), 0, "{}", err(&output));
+        output
+    };
+    let said = err(&run(&[]));
+    let line = "\n  interpreter: line 16: `ld.global.u32`: a bounds check failed: 5 times ";
+    assert!(said.contains(line), "{said}");
+    let object: Value = serde_json::from_str(&out(&run(&["--format=json"]))).expect("one object");
+    let [exits] = &object["stats"]["side_exits"].as_array().expect("a list")[..] else { panic!("{object}") };
+    assert_eq!(exits["lines"], serde_json::json!([16]));
+    assert_eq!(exits["instruction"], "ld.global.u32");
+    assert_eq!(exits["cause"], "bounds");
+    assert_eq!(exits["count"], 5);
+}
+
 #[test]
 fn an_output_array_has_the_shape_that_was_asked_for() {
     let scratch = Scratch::new("out");

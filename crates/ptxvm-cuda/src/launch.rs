@@ -244,13 +244,14 @@ pub(crate) fn run(
         }
         if driver.settings.stats {
             log::say(&format!(
-                "ptxvm: `{}`: {:?}, {} thread instructions, {} warp instructions, {} of them in native code{}{}{}{}",
+                "ptxvm: `{}`: {:?}, {} thread instructions, {} warp instructions, {} of them in native code{}{}{}{}{}",
                 function.kernel.name(),
                 report.elapsed,
                 report.thread_instructions,
                 report.warp_instructions,
                 report.ran.native_instructions,
                 not_native(report),
+                left_native(report),
                 interpreted(report),
                 not_compiled(report, launch.engine),
                 report
@@ -291,6 +292,20 @@ fn not_native(report: &ptxvm::Report) -> String {
     let each = ran.fallbacks.iter().map(|(name, count)| format!("`{name}` {count} times"));
     let all = each.collect::<Vec<_>>().join(", ");
     format!(" ({} of these by the interpreter's functions; no native code: {all})", ran.fallback_instructions)
+}
+
+/// The most frequent reasons why the interpreter executed something for native code, for the statistics.
+fn left_native(report: &ptxvm::Report) -> String {
+    /// How many kinds of side exits are named.
+    const NAMED: usize = 3;
+    let exits = &report.ran.side_exits;
+    let (named, others) = exits.split_at(exits.len().min(NAMED));
+    let mut parts: Vec<String> = named.iter().map(|exits| format!("; interpreter: {exits}")).collect();
+    if !others.is_empty() {
+        let sum: u64 = others.iter().map(|exits| exits.count).sum();
+        parts.push(format!("; interpreter: at {} more places: {sum} times", others.len()));
+    }
+    parts.concat()
 }
 
 /// The device functions that ran in the interpreter, for the statistics.

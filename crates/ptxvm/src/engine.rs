@@ -3,6 +3,7 @@
 //! Invariant: results do not depend on the engine. A kernel that cannot be compiled runs in the interpreter,
 //! and the report says so.
 
+pub use ptx_exec::native::{ExitCause, ExitScope, SideExits};
 use std::time::Duration;
 
 /// An engine.
@@ -66,6 +67,8 @@ pub struct Ran {
     pub fallback_instructions: u64,
     /// Instructions of the kernel without native code, with their number of occurrences.
     pub fallbacks: Vec<(String, u32)>,
+    /// What native code left to the interpreter, why and how often: most frequent first.
+    pub side_exits: Vec<SideExits>,
     /// Device functions that the kernel may call, directly or through others. The interpreter runs them, also
     /// where the kernel is native code.
     pub interpreted_functions: Vec<String>,

@@ -224,6 +224,7 @@ impl Report {
             native: _,
             native_steps,
             fallback_steps,
+            side_exits,
             output,
             dropped,
             finished,
@@ -231,8 +232,12 @@ impl Report {
             elapsed,
             threads,
         } = report;
-        let ran =
-            Box::new(Ran { native_instructions: native_steps, fallback_instructions: fallback_steps, ..ran });
+        let ran = Box::new(Ran {
+            native_instructions: native_steps,
+            fallback_instructions: fallback_steps,
+            side_exits,
+            ..ran
+        });
         Self {
             output,
             dropped,

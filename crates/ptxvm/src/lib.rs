@@ -59,7 +59,8 @@ mod vm;
 pub use buffer::{Buffer, Element};
 pub use cache::CodeCache;
 pub use engine::{
-    Compiler, Cpu, Engine, Listing, Ran, Source as CodeSource, Target, compiler, guard_this_thread,
+    Compiler, Cpu, Engine, ExitCause, ExitScope, Listing, Ran, SideExits, Source as CodeSource, Target,
+    compiler, guard_this_thread,
 };
 pub use error::{Error, ErrorKind, Rejection};
 pub use forms::{Form, LaterForm, Support, isa, isa_later};

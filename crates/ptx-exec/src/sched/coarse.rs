@@ -116,7 +116,7 @@ impl Cta {
             let frame = &mut self.warps[warp as usize];
             let before = (frame.steps, frame.lane_steps);
             let budget = Budget { slice, quantum, steps: u64::MAX };
-            let stop = coarse.leaves[leave].place.stop();
+            let stop = coarse.leaves[leave].point.place.stop();
             cache.pending.clear();
             cache.pending.extend(pending);
             let left = Left { stop, mask, live, fuel, fault: None, same: false };

@@ -24,7 +24,7 @@ use crate::frame::{WarpFrame, register_bytes};
 use crate::interp::Stopped;
 use crate::lanes::LANES;
 use crate::mem::{Memory, MemoryError, Reach, View, attempt};
-use crate::native::{Native, NativeCache, Supply};
+use crate::native::{ExitCounts, Native, NativeCache, Supply};
 use crate::pool::{Help, Pool};
 use crate::stamps::Stamps;
 use crate::trap::FaultKind;
@@ -225,6 +225,8 @@ pub(crate) struct Outcome {
     pub(crate) native_steps: u64,
     /// Steps that the interpreter executed for native code.
     pub(crate) fallback_steps: u64,
+    /// How often native code was left.
+    pub(crate) exits: ExitCounts,
     /// Printed text.
     pub(crate) output: Vec<u8>,
     /// Bytes of output beyond the limit.
@@ -263,6 +265,7 @@ struct Found {
     error: Option<MemoryError>,
     output: Vec<(u64, Vec<u8>)>,
     events: EventCounts,
+    exits: ExitCounts,
 }
 
 /// A trap and the start position of its CTA.
@@ -312,6 +315,7 @@ pub(crate) fn run_grid(run: GridRun) -> Outcome {
         lane_steps: sum(&launching.lane_steps),
         native_steps: sum(&launching.native_steps),
         fallback_steps: sum(&launching.fallback_steps),
+        exits: found.exits,
         output: output.into_iter().map(|(_, text)| text).collect::<Vec<_>>().concat(),
         dropped: sum(&launching.dropped),
         finished: sum(&launching.finished),
@@ -644,6 +648,9 @@ impl Launching {
             }
         }
         worker.add();
+        if !cached.cache.exits.is_empty() {
+            self.found().exits.take(&mut cached.cache.exits);
+        }
         // The state is reusable with one native code only, and the code that was supplied meanwhile is not
         // recorded.
         if bytes <= MAX_CACHED_BYTES

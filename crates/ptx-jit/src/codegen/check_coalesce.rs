@@ -13,6 +13,7 @@ use crate::wir::checks::{Anchor, BlockChecks, Check, CheckGroup};
 use crate::wir::{Exit, OpKind, Site};
 use ptx::ir::{Addr, Inst, Src};
 use ptx::isa::Space;
+use ptx_exec::native::ExitCause;
 use std::collections::HashSet;
 use std::rc::Rc;
 
@@ -281,7 +282,14 @@ impl Codegen<'_> {
             self.b.cond_br(fits, on, leave, Likely::Yes);
         }
         self.b.position_at_end(leave);
-        self.exit(exit);
+        let sites: Vec<Site> =
+            groups.iter().filter(|group| !group.checks.inside).map(|group| group.checks.reach.site).collect();
+        let cause = match (exact, sites.is_empty()) {
+            (None, _) => ExitCause::Bounds,
+            (Some(_), false) => ExitCause::BoundsOrWraps,
+            (Some(_), true) => ExitCause::Wraps,
+        };
+        self.exit(exit, cause, &sites);
         self.b.position_at_end(on);
     }
 }

@@ -20,26 +20,21 @@ use crate::wir::access::Access;
 use crate::wir::checks::Reach;
 use crate::wir::{Exit, ExitReason, Op, Site};
 use ptx::ir::Reg;
-use ptx_exec::native::{ExitPlace, ExitState, Held, PendingLanes, SavedReg, SideExit};
+use ptx_exec::native::{ExitCause, ExitPoint, ExitState, Held, PendingLanes, SavedReg, SideExit};
 use std::mem::offset_of;
 
 impl Codegen<'_> {
-    /// Stores the values of the lanes, and returns to the host.
-    pub(super) fn leave(&mut self, exit: &Exit) {
+    /// Stores the values of the lanes, and returns to the host. `point`: the side exit; `None` if all lanes
+    /// have exited.
+    pub(super) fn leave(&mut self, exit: &Exit, point: Option<ExitPoint>) {
         if self.job.by_warp && exit.why != ExitReason::Finished {
             return self.declined();
         }
-        let place = match exit.why {
-            ExitReason::Yield { block } => ExitPlace::Yield { block },
-            ExitReason::Terminator { block } => ExitPlace::Terminator { block },
-            ExitReason::Before(Site { block, index }) => ExitPlace::Before { block, index },
-            ExitReason::Declined => return self.declined(),
-            ExitReason::Finished => {
-                self.team_counts(exit);
-                self.gone();
-                // After `gone` there is no lane that could continue.
-                return self.declined();
-            }
+        let Some(point) = point else {
+            self.team_counts(exit);
+            self.gone();
+            // After `gone` there is no lane that could continue.
+            return self.declined();
         };
         self.team_counts(exit);
         let live = self.scalar(exit.live);
@@ -83,7 +78,7 @@ impl Codegen<'_> {
         self.out.unfit |= most > BARRIER_SLOTS_MAX_BYTES;
         self.out.cta.bytes = most;
         let number = self.out.leaves.len() as u32;
-        self.out.leaves.push(SideExit { place, left });
+        self.out.leaves.push(SideExit { point, left });
         self.b.ret(Some(self.c64(code(Reason::Left, 0, number))));
     }
 
@@ -131,7 +126,7 @@ impl Codegen<'_> {
         let (fits, _) = self.places(site, access, addresses, op)?;
         self.b.cond_br(fits, fast, leave, Likely::Yes);
         self.b.position_at_end(leave);
-        self.exit(&exit);
+        self.exit(&exit, ExitCause::Bounds, &[site]);
         self.b.position_at_end(fast);
         Some(())
     }

@@ -20,6 +20,7 @@ use crate::wir::access::{Access, Plan};
 use crate::wir::checks::Reach;
 use crate::wir::{Exit, Kind, Op, Site};
 use ptx::ir::Inst;
+use ptx_exec::native::ExitCause;
 
 impl Codegen<'_> {
     /// The side exit before the instruction.
@@ -85,7 +86,7 @@ impl Codegen<'_> {
                 Repr::Kept(_) => unreachable!("ptxvm bug: a load into a barrier slot"),
             }
         }
-        self.leave_if_any(site, &undefined)
+        self.leave_if_any(site, &undefined, ExitCause::Undefined)
     }
 
     /// As [`Codegen::or_undefined`], for an atomic operation.
@@ -123,7 +124,7 @@ impl Codegen<'_> {
                 self.any_bit(&parts)
             }
         };
-        self.leave_if_any(site, &[undefined])
+        self.leave_if_any(site, &[undefined], ExitCause::Undefined)
     }
 
     /// Marks what a store writes as defined.
@@ -147,7 +148,7 @@ impl Codegen<'_> {
     }
 
     /// Takes the side exit before the instruction if one of these conditions holds.
-    pub(super) fn leave_if_any(&mut self, site: Site, conditions: &[Value]) -> Option<()> {
+    pub(super) fn leave_if_any(&mut self, site: Site, conditions: &[Value], cause: ExitCause) -> Option<()> {
         let Some((first, rest)) = conditions.split_first() else { return Some(()) };
         let exit = self.exit_before(site)?;
         let leaves = rest.iter().fold(*first, |any, condition| self.b.or(any, *condition));
@@ -155,7 +156,7 @@ impl Codegen<'_> {
         let stay = self.b.append_block(self.function, "defined");
         self.b.cond_br(leaves, leave, stay, Likely::No);
         self.b.position_at_end(leave);
-        self.exit(&exit);
+        self.exit(&exit, cause, &[site]);
         self.b.position_at_end(stay);
         Some(())
     }
@@ -175,7 +176,7 @@ impl Codegen<'_> {
         self.b.cond_br(fits, stay, leave, Likely::Yes);
         self.b.position_at_end(leave);
         self.renew_cached_bounds(reach, addresses, lanes, false);
-        self.exit(&exit);
+        self.exit(&exit, ExitCause::Bounds, &[reach.site]);
         self.b.position_at_end(stay);
         Some(())
     }
@@ -187,7 +188,7 @@ impl Codegen<'_> {
             return false;
         }
         let Some(exit) = self.exit_before(site) else { return false };
-        self.exit(&exit);
+        self.exit(&exit, ExitCause::Undefined, &[site]);
         // The code behind it is unreachable.
         let behind = self.b.append_block(self.function, "unreachable");
         self.b.position_at_end(behind);

@@ -88,7 +88,7 @@ impl Codegen<'_> {
         }
         self.close_section();
         if let Term::Exit(exit) = term {
-            self.exit(exit);
+            self.exit_of_block(exit);
             return;
         }
         // A constant condition leaves one edge. Only masks of coarse warps are constant.

@@ -124,6 +124,8 @@ pub(crate) struct Emitted {
     pub(crate) cta: ptx_exec::native::CtaCode,
     /// Where registers are at entries and side exits.
     pub(crate) handed: state_map::StateMap,
+    /// The side exits of single warps.
+    pub(crate) exits: Vec<ptx_exec::native::ExitPoint>,
     /// The side exits of a coarse warp, which end it.
     pub(crate) leaves: Vec<ptx_exec::native::SideExit>,
     /// Of a coarse warp: whether an operation has no code for several warps.

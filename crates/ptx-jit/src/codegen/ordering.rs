@@ -20,6 +20,7 @@ use crate::llvm::{IntPred, Likely, Value};
 use crate::wir::access::{Access, Chunk, Plan, Strategy};
 use crate::wir::{Affine, Op, Site};
 use ptx::isa::Space;
+use ptx_exec::native::ExitCause;
 use ptx_exec::stamps::{Clock, StampKind};
 use std::mem::offset_of;
 
@@ -131,7 +132,7 @@ impl Codegen<'_> {
             found.push(self.b.not(self.is_one_lane(mask)));
         }
         let unordered = self.some_of(&found);
-        self.leave_if_any(site, &[unordered])?;
+        self.leave_if_any(site, &[unordered], ExitCause::Unordered)?;
         for part in &parts {
             self.leave_stamps(part, touch, shared, interval);
         }
@@ -144,7 +145,7 @@ impl Codegen<'_> {
                 lost.push(self.of_active(part, other));
             }
             let together = self.some_of(&lost);
-            self.leave_if_any(site, &[together])?;
+            self.leave_if_any(site, &[together], ExitCause::Unordered)?;
         }
         Some(())
     }

@@ -11,8 +11,10 @@ use crate::frame::{Frame, Reason, code};
 use crate::llvm::{Likely, Value};
 use crate::wir;
 use crate::wir::{Exit, ExitReason, Pending, Shape, Site};
-use ptx::ir::Reg;
-use ptx_exec::native::{EntryReg, EntryState, ExitState, Held, PendingLanes, SavedReg};
+use ptx::ir::{Reg, Terminator};
+use ptx_exec::native::{
+    EntryReg, EntryState, ExitCause, ExitPlace, ExitPoint, ExitState, Held, PendingLanes, SavedReg,
+};
 use std::mem::offset_of;
 
 impl Codegen<'_> {
@@ -73,18 +75,20 @@ impl Codegen<'_> {
         kept
     }
 
-    /// Stores the live values, and returns to the host.
-    pub(super) fn exit(&mut self, exit: &Exit) {
-        if self.job.shape.team > 1 {
-            return self.leave(exit);
-        }
-        let (reason, block, index) = match exit.why {
-            ExitReason::Finished => (Reason::Finished, 0, 0),
-            ExitReason::Yield { block } => (Reason::Yield, block, 0),
-            ExitReason::Terminator { block } => (Reason::Terminator, block, 0),
-            ExitReason::Before(Site { block, index }) => (Reason::Before, block, index),
+    /// Stores the live values, and returns to the host. `sites`: the instructions that the cause is about;
+    /// none if it is about the place of the exit.
+    pub(super) fn exit(&mut self, exit: &Exit, cause: ExitCause, sites: &[Site]) {
+        let place = match exit.why {
+            ExitReason::Finished => None,
+            ExitReason::Yield { block } => Some(ExitPlace::Yield { block }),
+            ExitReason::Terminator { block } => Some(ExitPlace::Terminator { block }),
+            ExitReason::Before(Site { block, index }) => Some(ExitPlace::Before { block, index }),
             ExitReason::Declined => return self.declined(),
         };
+        let point = place.map(|place| exit_point(place, cause, sites));
+        if self.job.shape.team > 1 {
+            return self.leave(exit, point);
+        }
         self.counts(exit);
         if let Some(resume) = exit.resume {
             self.wait(resume, exit);
@@ -127,7 +131,31 @@ impl Codegen<'_> {
         }
         let number = self.left(left, &to);
         self.store_field(offset_of!(Frame, left), self.c32(number));
-        self.finish_exit(self.c64(code(reason, block, index)), saves);
+        let stop = match point {
+            None => code(Reason::Finished, 0, 0),
+            Some(point) => code(Reason::Exit, 0, self.exit_number(point)),
+        };
+        self.finish_exit(self.c64(stop), saves);
+    }
+
+    /// The side exit of a block that ends with it.
+    pub(super) fn exit_of_block(&mut self, exit: &Exit) {
+        let cause = match exit.why {
+            ExitReason::Yield { .. } => ExitCause::Fuel,
+            ExitReason::Terminator { block } => match &self.job.function.blocks[block as usize].term {
+                Terminator::Barrier { .. } => ExitCause::Barrier,
+                Terminator::Call(_) => ExitCause::Call,
+                Terminator::Switch { .. } => ExitCause::BeyondTargets,
+                Terminator::WarpSync { .. }
+                | Terminator::Goto(..)
+                | Terminator::Branch { .. }
+                | Terminator::Ret(_)
+                | Terminator::Exit(_) => ExitCause::MissingLanes,
+            },
+            // Blocks end with no other exits that are counted.
+            ExitReason::Finished | ExitReason::Declined | ExitReason::Before(_) => ExitCause::Bounds,
+        };
+        self.exit(exit, cause, &[]);
     }
 
     /// Stores which lanes are pending at a block. Returns where.
@@ -191,7 +219,7 @@ impl Codegen<'_> {
         let stay = self.b.append_block(self.function, "exact");
         self.b.cond_br(wraps, leave, stay, Likely::No);
         self.b.position_at_end(leave);
-        self.exit(exit);
+        self.exit(exit, ExitCause::Wraps, &[site]);
         self.b.position_at_end(stay);
     }
 
@@ -243,6 +271,21 @@ impl Codegen<'_> {
         }
         wraps
     }
+}
+
+/// A side exit; without sites, its cause is about its place.
+fn exit_point(place: ExitPlace, cause: ExitCause, sites: &[Site]) -> ExitPoint {
+    let own = match place {
+        ExitPlace::Yield { block } => [block, 0],
+        // Behind the last instruction of the block is its terminator.
+        ExitPlace::Terminator { block } => [block, u32::MAX],
+        ExitPlace::Before { block, index } => [block, index],
+    };
+    let sites = match sites {
+        [] => vec![own],
+        sites => sites.iter().map(|site| [site.block, site.index]).collect(),
+    };
+    ExitPoint { place, cause, sites }
 }
 
 /// Whether adding a lane's constant to a 32-bit number exceeds 32 bits.

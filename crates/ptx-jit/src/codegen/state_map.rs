@@ -9,7 +9,7 @@ use crate::llvm::Value;
 use crate::wir;
 use crate::wir::{Kind, Shape};
 use ptx::ir::{Reg, RegClass};
-use ptx_exec::native::{EntryState, ExitState, Held, Line, SavedReg, bytes_of};
+use ptx_exec::native::{EntryState, ExitPoint, ExitState, Held, Line, SavedReg, bytes_of};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -92,6 +92,7 @@ fn words(held: &Held, warps: u32) -> u32 {
 pub(super) struct Known {
     patterns: HashMap<Box<[i32]>, Arc<[i32]>>,
     exits: HashMap<ExitState, u32>,
+    points: HashMap<ExitPoint, u32>,
 }
 
 impl Codegen<'_> {
@@ -132,6 +133,15 @@ impl Codegen<'_> {
         *self.flow.saved_forms.exits.entry(left).or_insert_with_key(|left| {
             exits.push(left.clone());
             exits.len() as u32
+        })
+    }
+
+    /// The number of a side exit of single warps.
+    pub(super) fn exit_number(&mut self, point: ExitPoint) -> u32 {
+        let exits = &mut self.out.exits;
+        *self.flow.saved_forms.points.entry(point).or_insert_with_key(|point| {
+            exits.push(point.clone());
+            exits.len() as u32 - 1
         })
     }
 

@@ -62,7 +62,7 @@ pub(crate) fn make(
     let _working = Working::begin()?;
     let Translated { module, emitted, team, partial, is_checked, .. } =
         translate(session, kernel, ntid, teams, part)?;
-    let Emitted { windows, fallbacks, externals, cta, handed, postpones, .. } = emitted;
+    let Emitted { windows, fallbacks, externals, cta, handed, exits, postpones, .. } = emitted;
     let compiled = match effort {
         Some(effort) => session.object_by(&module, effort),
         None => session.object(&module),
@@ -80,6 +80,7 @@ pub(crate) fn make(
         fallbacks,
         cta,
         handed,
+        exits,
         team,
         postpones,
         partial,

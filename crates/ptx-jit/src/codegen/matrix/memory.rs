@@ -17,6 +17,7 @@ use crate::wir::checks::Reach;
 use crate::wir::{self, Op, Site};
 use ptx::ir::{Addr, Base, Dst, Inst, RegClass, Src};
 use ptx::isa::{Space, Word};
+use ptx_exec::native::ExitCause;
 
 /// Lanes that hold one row, of four words.
 const ROW: u32 = 4;
@@ -172,7 +173,7 @@ impl Codegen<'_> {
         let ty = self.b.vec(self.int(32), ROW);
         let rows: Vec<Value> = pointers.iter().map(|at| self.b.load(ty, *at, 4 * ROW)).collect();
         let undefined = self.any_bit(&rows);
-        let Some(()) = self.leave_if_any(site, &[undefined]) else { return false };
+        let Some(()) = self.leave_if_any(site, &[undefined], ExitCause::Undefined) else { return false };
         for (matrix, def) in (0..).zip(&op.defs) {
             let pointers = self.lane_pointers(places, matrix * ROWS..(matrix + 1) * ROWS);
             let chunks = self.rows(&pointers);
