@@ -72,6 +72,8 @@ fn int_to_float(q: &Query<'_>, d: Ty, a: Ty) -> Option<Lowering> {
         None | Some(Rnd::Rn) => Round::Nearest,
         Some(Rnd::Rz | Rnd::Rm | Rnd::Rp) if exact => Round::Nearest,
         Some(_) if d == Ty::F16 => return None,
+        // Integers of 32 bits are exact in double precision.
+        Some(_) if d == Ty::F32 && a.bits() <= 32 => q.rounding_of_exact()?,
         Some(_) => q.rounding()?,
     };
     if d == Ty::F16 {
@@ -88,6 +90,7 @@ fn int_to_float(q: &Query<'_>, d: Ty, a: Ty) -> Option<Lowering> {
         let number = match round {
             Round::Nearest => l.number_of(v[0], float, is_signed(a)),
             Round::Embedded(code) => rounded_number(l, v[0], a, d, code),
+            Round::Corrected(direction) => l.corrected(l.number_of(v[0], l.f64(), is_signed(a)), direction),
         };
         if sat { l.saturated(number) } else { number }
     })
@@ -199,7 +202,7 @@ fn float_to_float(q: &Query<'_>, d: Ty, a: Ty) -> Option<Lowering> {
             })
         }
         (Ty::F64, Ty::F32) => {
-            let (round, sat, ftz) = (q.rounding()?, q.has(Word::Sat), q.ftz()?);
+            let (round, sat, ftz) = (q.rounding_of_exact()?, q.has(Word::Sat), q.ftz()?);
             if ftz == Ftz::ByMachine {
                 // The result could be flushed before it is rounded, so there is no lowering.
                 return None;
@@ -292,6 +295,7 @@ fn flushed_single(l: &Lower<'_, '_>, double: Value, round: Round) -> Value {
 fn rounded_single(l: &Lower<'_, '_>, number: Value, round: Round) -> Value {
     let code = match round {
         Round::Nearest => return l.b.fptrunc(number, l.f32()),
+        Round::Corrected(direction) => return l.corrected(number, direction),
         Round::Embedded(code) => code,
     };
     let b = l.b;

@@ -7,7 +7,7 @@
 use ptx::isa::{Op, Slot, TestpOp, Ty, Word};
 
 use super::query::{Ftz, Query};
-use super::round::Round;
+use super::round::{Direction, Round};
 use super::{Lower, Lowering, Operand, half};
 use crate::llvm::{Builder, FloatPred, IntPred, Value};
 
@@ -16,30 +16,63 @@ const SCALE: f32 = (1u128 << 64) as f32;
 /// The bit that makes a `.f64` NaN quiet.
 const QUIET: u64 = 1 << 51;
 
-/// An operation in two forms: as an instruction that rounds to nearest, and as an AVX-512 intrinsic, named
-/// without prefix and suffix.
+/// The result of an operation in double precision, for a direction of rounding.
+type Exact = fn(&Lower<'_, '_>, &[Value], Direction) -> Value;
+
+/// An operation in several forms: as an instruction that rounds to nearest; as an AVX-512 intrinsic, named
+/// without prefix and suffix; and as an exact one, if there is such a form.
 struct Arithmetic {
     plain: fn(&Lower<'_, '_>, &[Value]) -> Value,
     embedded: &'static str,
+    /// The result on singles as numbers of double precision, exact or rounded to odd. The direction decides
+    /// the sign of a sum that is zero.
+    exact: Option<Exact>,
 }
 
-const ADD: Arithmetic = Arithmetic { plain: |l, v| l.b.fadd(v[0], v[1]), embedded: "add" };
-const SUB: Arithmetic = Arithmetic { plain: |l, v| l.b.fsub(v[0], v[1]), embedded: "sub" };
-const MUL: Arithmetic = Arithmetic { plain: |l, v| l.b.fmul(v[0], v[1]), embedded: "mul" };
-const DIV: Arithmetic = Arithmetic { plain: |l, v| l.quotient(v[0], v[1]), embedded: "div" };
+const ADD: Arithmetic = Arithmetic {
+    plain: |l, v| l.b.fadd(v[0], v[1]),
+    embedded: "add",
+    exact: Some(|l, v, direction| l.exact_sum(v[0], v[1], direction)),
+};
+const SUB: Arithmetic = Arithmetic {
+    plain: |l, v| l.b.fsub(v[0], v[1]),
+    embedded: "sub",
+    exact: Some(|l, v, direction| l.exact_sum(v[0], l.opposite(v[1]), direction)),
+};
+const MUL: Arithmetic = Arithmetic {
+    plain: |l, v| l.b.fmul(v[0], v[1]),
+    embedded: "mul",
+    exact: Some(|l, v, _| l.b.fmul(v[0], v[1])),
+};
+const DIV: Arithmetic = Arithmetic { plain: |l, v| l.quotient(v[0], v[1]), embedded: "div", exact: None };
 /// `div.full`: a result is rounded before it is flushed.
-const DIV_FULL: Arithmetic = Arithmetic { plain: |l, v| l.quotient(v[0], v[1]), embedded: "full div" };
+const DIV_FULL: Arithmetic =
+    Arithmetic { plain: |l, v| l.quotient(v[0], v[1]), embedded: "full div", exact: None };
 /// `div.approx`: if the divisor is beyond 2^126, the result is a product with zero.
 const DIV_APPROX: Arithmetic =
-    Arithmetic { plain: |l, v| l.near_quotient(v[0], v[1]), embedded: "approximate div" };
-const FMA: Arithmetic = Arithmetic { plain: |l, v| l.fused(v), embedded: "vfmadd" };
+    Arithmetic { plain: |l, v| l.near_quotient(v[0], v[1]), embedded: "approximate div", exact: None };
+const FMA: Arithmetic = Arithmetic {
+    plain: |l, v| l.fused(v),
+    embedded: "vfmadd",
+    exact: Some(|l, v, direction| l.exact_sum(l.b.fmul(v[0], v[1]), v[2], direction)),
+};
 const SQRT: Arithmetic =
-    Arithmetic { plain: |l, v| l.b.intrinsic("llvm.sqrt", &[v[0].ty()], v), embedded: "sqrt" };
-const RCP: Arithmetic = Arithmetic { plain: |l, v| l.b.fdiv(l.one(v[0]), v[0]), embedded: "rcp" };
+    Arithmetic { plain: |l, v| l.b.intrinsic("llvm.sqrt", &[v[0].ty()], v), embedded: "sqrt", exact: None };
+const RCP: Arithmetic =
+    Arithmetic { plain: |l, v| l.b.fdiv(l.one(v[0]), v[0]), embedded: "rcp", exact: None };
 
 impl Arithmetic {
     fn emit(&self, l: &Lower<'_, '_>, round: Round, v: &[Value]) -> Value {
-        let Round::Embedded(code) = round else { return (self.plain)(l, v) };
+        let code = match (round, self.exact) {
+            (Round::Embedded(code), _) => code,
+            (Round::Corrected(direction), Some(exact)) => {
+                // The product of two singles is exact in double precision.
+                let double = l.b.like(v[0].ty(), l.b.f64());
+                let wide: Vec<Value> = v.iter().map(|number| l.b.fpext(*number, double)).collect();
+                return l.corrected(exact(l, &wide, direction), direction);
+            }
+            (Round::Nearest | Round::Corrected(_), _) => return (self.plain)(l, v),
+        };
         let single = v[0].ty().element_bits() == 32;
         let (suffix, chunk): (_, u32) = if single { ("ps", 16) } else { ("pd", 8) };
         let element: fn(&Builder<'_>) -> _ = if single { |b| b.f32() } else { |b| b.f64() };
@@ -76,7 +109,8 @@ impl Arithmetic {
 
 /// An instruction with `.rnd`, and for `.f32` with `.ftz` and `.sat`.
 fn arithmetic(q: &Query<'_>, ty: Ty, operands: usize, op: &'static Arithmetic) -> Option<Lowering> {
-    let round = q.rounding()?;
+    let singles = matches!(ty, Ty::F32 | Ty::F32x2);
+    let round = if singles && op.exact.is_some() { q.rounding_of_exact()? } else { q.rounding()? };
     let types = vec![ty; operands];
     if ty == Ty::F64 {
         q.keeps_subnormals()?;
@@ -92,7 +126,7 @@ fn arithmetic(q: &Query<'_>, ty: Ty, operands: usize, op: &'static Arithmetic) -
     if ty != Ty::F32 {
         return None;
     }
-    let (ftz, sat) = (q.ftz()?, q.has(Word::Sat));
+    let (ftz, sat) = (flush_of(q, round)?, q.has(Word::Sat));
     let lowering = q.map_operands(&types, ty, move |l, v, srcs| {
         let operands: Vec<Value> = v.iter().map(|x| ftz.apply(l, *x)).collect();
         let result = op.emit(l, round, &operands);
@@ -111,9 +145,17 @@ fn arithmetic(q: &Query<'_>, ty: Ty, operands: usize, op: &'static Arithmetic) -
     Some(Lowering { number_srcs: (1 << operands) - 1, loose_nan: !sat, ..lowering })
 }
 
+/// How an instruction with this rounding flushes. The processor flushes a result as it was before its
+/// correction.
+fn flush_of(q: &Query<'_>, round: Round) -> Option<Ftz> {
+    let ftz = q.ftz()?;
+    let corrected = matches!(round, Round::Corrected(_));
+    Some(if corrected && ftz == Ftz::ByMachine { Ftz::Explicit } else { ftz })
+}
+
 /// An instruction on two single precision numbers in a 64-bit register.
 fn pairs(q: &Query<'_>, operands: usize, op: &'static Arithmetic, round: Round) -> Option<Lowering> {
-    let ftz = q.ftz()?;
+    let ftz = flush_of(q, round)?;
     q.map_operands(&vec![Ty::F32x2; operands], Ty::F32x2, move |l, v, srcs| {
         let b = l.b;
         let [low, high] = [0, 32].map(|at| {
@@ -428,6 +470,29 @@ impl Lower<'_, '_> {
         let double = b.like(ty, b.f64());
         let [x, y, z] = [v[0], v[1], v[2]].map(|v| b.fpext(v, double));
         b.fptrunc(self.sum_to_odd(b.fmul(x, y), z), ty)
+    }
+
+    /// The sum of two numbers of double precision, rounded to odd. Where it is exactly zero, and not of two
+    /// positive zeros, rounding down makes the zero negative.
+    fn exact_sum(&self, x: Value, y: Value, direction: Direction) -> Value {
+        let b = self.b;
+        let sum = self.sum_to_odd(x, y);
+        match direction {
+            Direction::Up | Direction::ToZero => sum,
+            Direction::Down => {
+                let int = b.like(x.ty(), b.int(64));
+                let signs = b.or(b.bitcast(x, int), b.bitcast(y, int));
+                let zero = b.bitcast(b.and(signs, b.const_int(int, 1 << 63)), sum.ty());
+                b.select(b.fcmp(FloatPred::Oeq, sum, b.zero(sum.ty())), zero, sum)
+            }
+        }
+    }
+
+    /// Numbers of double precision with the opposite sign.
+    fn opposite(&self, number: Value) -> Value {
+        let b = self.b;
+        let int = b.like(number.ty(), b.int(64));
+        b.bitcast(b.xor(b.bitcast(number, int), b.const_int(int, 1 << 63)), number.ty())
     }
 
     /// The sum rounded to odd: if it is inexact and its last digit is even, it moves by one unit in the last

@@ -1,7 +1,9 @@
 //! Directed roundings, and rounding to integral values.
 //!
 //! AVX-512 instructions have a rounding operand in their 512-bit forms; other levels would have to change
-//! MXCSR, so there the directed roundings have no lowering.
+//! MXCSR. There, sums, products and fused multiply-adds of single precision are computed in double precision
+//! instead, and the result that was rounded to nearest is corrected where it is on the wrong side of the exact
+//! one. Directed roundings of other operations have no lowering there.
 
 use crate::target::Level;
 use ptx::isa::Rnd;
@@ -17,6 +19,16 @@ pub(super) enum Round {
     Nearest,
     /// The rounding operand of an AVX-512 instruction.
     Embedded(u32),
+    /// To nearest from double precision, and a correction.
+    Corrected(Direction),
+}
+
+/// The direction of a rounding.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Direction {
+    Down,
+    Up,
+    ToZero,
 }
 
 impl Query<'_> {
@@ -30,6 +42,19 @@ impl Query<'_> {
             Some(Rnd::Rz) => directed(11),
             Some(Rnd::Rni | Rnd::Rzi | Rnd::Rmi | Rnd::Rpi | Rnd::Rna | Rnd::Rs) => None,
         }
+    }
+
+    /// As [`Query::rounding`], of an operation whose exact result can be compared with singles.
+    pub(super) fn rounding_of_exact(&self) -> Option<Round> {
+        self.rounding().or_else(|| {
+            let direction = match self.rnd()? {
+                Rnd::Rm => Direction::Down,
+                Rnd::Rp => Direction::Up,
+                Rnd::Rz => Direction::ToZero,
+                Rnd::Rn | Rnd::Rni | Rnd::Rzi | Rnd::Rmi | Rnd::Rpi | Rnd::Rna | Rnd::Rs => return None,
+            };
+            Some(Round::Corrected(direction))
+        })
     }
 
     /// The rounding to an integral value, if one is given; `Some(None)` if none is.
@@ -84,6 +109,38 @@ impl Lower<'_, '_> {
             parts = parts.chunks(2).map(|pair| b.concat(pair[0], pair[1])).collect();
         }
         parts[0]
+    }
+
+    /// Rounds numbers of double precision to single precision in a direction. Each must be exact, or rounded to
+    /// odd: then it is on the same side of every single as the exact number.
+    ///
+    /// The single that is nearest is next to the exact number. If it is on the wrong side, its neighbour on the
+    /// other side is the result. The bits of a single, without its sign, count the steps from zero, also to
+    /// infinity.
+    pub(super) fn corrected(&self, exact: Value, direction: Direction) -> Value {
+        let b = self.b;
+        let nearest = b.fptrunc(exact, b.like(exact.ty(), b.f32()));
+        let there = b.fpext(nearest, exact.ty());
+        let bits = b.bitcast(nearest, self.int(32));
+        let one = self.constant(bits, 1);
+        let size = |number: Value| b.intrinsic("llvm.fabs", &[number.ty()], &[number]);
+        let (wrong, step) = match direction {
+            Direction::ToZero => {
+                (b.fcmp(FloatPred::Ogt, size(there), size(exact)), b.sub(b.zero(bits.ty()), one))
+            }
+            Direction::Down | Direction::Up => {
+                // All ones if the number is negative, or else zero; then -1 or 1.
+                let sign = b.ashr(bits, self.constant(bits, 31));
+                let away = b.or(sign, one);
+                match direction {
+                    Direction::Up => (b.fcmp(FloatPred::Olt, there, exact), away),
+                    Direction::Down | Direction::ToZero => {
+                        (b.fcmp(FloatPred::Ogt, there, exact), b.sub(b.zero(bits.ty()), away))
+                    }
+                }
+            }
+        };
+        b.bitcast(b.select(wrong, b.add(bits, step), bits), nearest.ty())
     }
 
     /// A scalar or short vector, extended with zeros.
