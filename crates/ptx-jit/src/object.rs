@@ -280,10 +280,10 @@ impl<'a> Reader<'a> {
 
     fn point(&mut self) -> Option<ExitPoint> {
         let (kind, block, index) = (self.number()?, self.number()?, self.number()?);
-        let place = match kind {
-            0 => ExitPlace::Yield { block },
-            1 => ExitPlace::Terminator { block },
-            2 => ExitPlace::Before { block, index },
+        let place = match (kind, index) {
+            (0, 0) => ExitPlace::Yield { block },
+            (1, 0) => ExitPlace::Terminator { block },
+            (2, index) => ExitPlace::Before { block, index },
             _ => return None,
         };
         let cause = *ExitCause::ALL.get(self.number()? as usize)?;
