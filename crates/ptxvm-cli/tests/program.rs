@@ -219,8 +219,8 @@ fn listings_and_stats_say_what_the_compiler_did() {
     );
 }
 
-/// `--stats` counts by line what native code leaves to the interpreter: here the load of lanes whose addresses
-/// are in two allocations, once in each of five warps.
+/// `--stats` counts by line what native code leaves to the interpreter: here the load of lanes whose
+/// addresses are in two allocations, once in each of five warps.
 #[test]
 #[cfg(feature = "jit")]
 fn stats_count_what_the_interpreter_executes_for_native_code() {

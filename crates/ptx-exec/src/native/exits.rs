@@ -1,9 +1,9 @@
 //! Where native code leaves something to the interpreter, why, and how often.
 //!
-//! Code is compiled with a table of its side exits. An exit returns its number in the table, so counting costs
-//! nothing while native code runs. The host adds one to the exit's count, and resolves the counts to lines of
-//! the text when the launch ends. Calls of the interpreter's step for one instruction are counted by its
-//! place.
+//! Code is compiled with a table of its side exits. An exit returns its number in the table, so counting
+//! costs nothing while native code runs. The host adds one to the exit's count, and resolves the counts to
+//! lines of the text when the launch ends. Calls of the interpreter's step for one instruction are counted by
+//! its place.
 //!
 //! Invariant: a count belongs to one entry of the table of one code. A launch whose code is replaced while it
 //! runs gets code that executes coarse warps in the same way, so their numbers stay valid, too

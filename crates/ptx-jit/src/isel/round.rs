@@ -2,8 +2,8 @@
 //!
 //! AVX-512 instructions have a rounding operand in their 512-bit forms; other levels would have to change
 //! MXCSR. There, sums, products and fused multiply-adds of single precision are computed in double precision
-//! instead, and the result that was rounded to nearest is corrected where it is on the wrong side of the exact
-//! one. Directed roundings of other operations have no lowering there.
+//! instead, and the result that was rounded to nearest is corrected where it is on the wrong side of the
+//! exact one. Directed roundings of other operations have no lowering there.
 
 use crate::target::Level;
 use ptx::isa::Rnd;
@@ -111,12 +111,12 @@ impl Lower<'_, '_> {
         parts[0]
     }
 
-    /// Rounds numbers of double precision to single precision in a direction. Each must be exact, or rounded to
-    /// odd: then it is on the same side of every single as the exact number.
+    /// Rounds numbers of double precision to single precision in a direction. Each must be exact, or rounded
+    /// to odd: then it is on the same side of every single as the exact number.
     ///
-    /// The single that is nearest is next to the exact number. If it is on the wrong side, its neighbour on the
-    /// other side is the result. The bits of a single, without its sign, count the steps from zero, also to
-    /// infinity.
+    /// The single that is nearest is next to the exact number. If it is on the wrong side, its neighbour on
+    /// the other side is the result. The bits of a single, without its sign, count the steps from zero, also
+    /// to infinity.
     pub(super) fn corrected(&self, exact: Value, direction: Direction) -> Value {
         let b = self.b;
         let nearest = b.fptrunc(exact, b.like(exact.ty(), b.f32()));
