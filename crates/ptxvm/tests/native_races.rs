@@ -24,7 +24,8 @@ fn texts(planted: &str) -> [String; 2] {
     [planted.to_owned(), planted.lines().map(|line| mended(line) + "\n").collect()]
 }
 
-/// Findings as text, with addresses relative to where the machine happens to have its memory.
+/// Findings as text, with addresses relative to their page: if several devices exist at the same time, the
+/// system chooses the page where the memory of one begins.
 fn relative(vm: &Vm) -> String {
     let text = ptxvm::findings_text(&vm.findings());
     let mut parts = text.split("0x");
@@ -32,7 +33,7 @@ fn relative(vm: &Vm) -> String {
     parts.fold(first, |all, part| {
         let end = part.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(part.len());
         let (digits, rest) = part.split_at(end);
-        all + "0x" + &digits[digits.len().saturating_sub(4)..] + rest
+        all + "0x" + &digits[digits.len().saturating_sub(3)..] + rest
     })
 }
 

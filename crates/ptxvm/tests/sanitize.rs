@@ -144,7 +144,8 @@ fn planted_errors_are_found_and_mended_ones_are_not() {
     assert!(count >= 130, "only {count} cases");
 }
 
-/// Findings as text, with addresses relative to where the machine happens to have its memory.
+/// Findings as text, with addresses relative to their page: if several devices exist at the same time, the
+/// system chooses the page where the memory of one begins.
 fn relative(list: &[Finding]) -> String {
     let text = ptxvm::findings_text(list);
     let mut parts = text.split("0x");
@@ -152,7 +153,7 @@ fn relative(list: &[Finding]) -> String {
     parts.fold(first, |all, part| {
         let end = part.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(part.len());
         let (digits, rest) = part.split_at(end);
-        all + "0x" + &digits[digits.len().saturating_sub(5)..] + rest
+        all + "0x" + &digits[digits.len().saturating_sub(3)..] + rest
     })
 }
 
