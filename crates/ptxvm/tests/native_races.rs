@@ -7,8 +7,11 @@
 
 #[path = "support/levels.rs"]
 mod levels;
+#[path = "support/relative.rs"]
+mod relative;
 
 use ptxvm::{Arg, Engine, Launch, Options, Tool, Vm};
+use relative::relative;
 use std::path::Path;
 
 /// Schedules that are tried.
@@ -22,19 +25,6 @@ fn texts(planted: &str) -> [String; 2] {
         None => line.to_owned(),
     };
     [planted.to_owned(), planted.lines().map(|line| mended(line) + "\n").collect()]
-}
-
-/// Findings as text, with addresses relative to their page: if several devices exist at the same time, the
-/// system chooses the page where the memory of one begins.
-fn relative(vm: &Vm) -> String {
-    let text = ptxvm::findings_text(&vm.findings());
-    let mut parts = text.split("0x");
-    let first = parts.next().unwrap_or_default().to_owned();
-    parts.fold(first, |all, part| {
-        let end = part.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(part.len());
-        let (digits, rest) = part.split_at(end);
-        all + "0x" + &digits[digits.len().saturating_sub(3)..] + rest
-    })
 }
 
 /// The findings of a launch, whether native code executed it, and what it left in memory.
@@ -53,7 +43,7 @@ fn run(
     let launch = Launch::new([grid, 1, 1], [block, 1, 1]).engine(engine).seed(seed);
     let launch = launch.args(&kernel, &[Arg::buffer(&out)]).map_err(|error| error.to_string())?;
     let report = vm.launch(&kernel, &launch).map_err(|error| error.to_string())?;
-    Ok((relative(&vm), report.ran.native, out.read().map_err(|error| error.to_string())?))
+    Ok((relative(&vm.findings()), report.ran.native, out.read().map_err(|error| error.to_string())?))
 }
 
 #[test]
@@ -257,7 +247,7 @@ fn a_repeated_launch_has_one_effect() {
             vm.launch(&kernel, &launch).expect("it runs").ran.native
         };
         let ran = [launch(15), launch(16), launch(15)];
-        (out.read().expect("readable"), relative(&vm), ran)
+        (out.read().expect("readable"), relative(&vm.findings()), ran)
     };
     let (expected, findings, _) = run(Engine::Interp);
     assert!(findings.contains("missing:     barrier"), "{findings}");
@@ -276,7 +266,7 @@ fn large_buffers_are_restored() {
         let launch = Launch::new([1024, 1, 1], [64, 1, 1]).engine(engine);
         let launch = launch.args(&kernel, &[Arg::buffer(&out)]).expect("they fit");
         let ran = vm.launch(&kernel, &launch).expect("it runs").ran.native;
-        (out.read().expect("readable"), relative(&vm), ran)
+        (out.read().expect("readable"), relative(&vm.findings()), ran)
     };
     let (expected, findings, _) = run(Engine::Interp);
     assert_eq!(run(Engine::Jit), (expected, findings, false));

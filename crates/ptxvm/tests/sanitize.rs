@@ -2,7 +2,11 @@
 //!
 //! Invariant: an erroneous text gives exactly the findings that it announces, a corrected one gives none.
 
+#[path = "support/relative.rs"]
+mod relative;
+
 use ptxvm::{Arg, Engine, ErrorKind, Finding, Launch, Options, Tool, Vm};
+use relative::relative;
 use std::path::Path;
 
 /// A case with its two texts.
@@ -142,21 +146,6 @@ fn planted_errors_are_found_and_mended_ones_are_not() {
     }
     assert!(wrong.is_empty(), "of {count} cases:\n{}", wrong.join("\n"));
     assert!(count >= 130, "only {count} cases");
-}
-
-/// Findings as text, with addresses relative to their page: if several devices exist at the same time, the
-/// system chooses the page where the memory of one begins. Distances from address zero depend on it, too.
-fn relative(list: &[Finding]) -> String {
-    let text = ptxvm::findings_text(list);
-    let mut parts = text.split("0x");
-    let first = parts.next().unwrap_or_default().to_owned();
-    let text = parts.fold(first, |all, part| {
-        let end = part.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(part.len());
-        let (digits, rest) = part.split_at(end);
-        all + "0x" + &digits[digits.len().saturating_sub(3)..] + rest
-    });
-    let is_far = |word: &str| word.len() > 10 && word.bytes().all(|byte| byte.is_ascii_digit());
-    text.split(' ').map(|word| if is_far(word) { "many" } else { word }).collect::<Vec<_>>().join(" ")
 }
 
 /// Compares the findings of a tool in native code with those in the interpreter, with all that they say, for
