@@ -30,6 +30,9 @@ fn at_once<R>(what: impl FnOnce() -> R) -> R {
 
 #[test]
 fn addresses_of_the_device_are_never_memory_of_the_host() {
+    if !support::runs_alone("addresses_of_the_device_are_never_memory_of_the_host") {
+        return;
+    }
     let (api, _) = Api::with_context();
     let (here, freed) = (api.alloc(4096), api.alloc(64 << 20) + (60 << 20));
     api.ok("cuMemFree_v2", (freed - (60 << 20),));

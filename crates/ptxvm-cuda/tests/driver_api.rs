@@ -18,6 +18,9 @@ const NULL: usize = 0;
 
 #[test]
 fn a_kernel_runs() {
+    if !support::runs_alone("a_kernel_runs") {
+        return;
+    }
     let (api, _) = Api::with_context();
     let module = api.module();
     let double = api.function(module, "double_all");
@@ -593,6 +596,9 @@ fn errors_have_names() {
 
 #[test]
 fn pools_keep_accounts() {
+    if !support::runs_alone("pools_keep_accounts") {
+        return;
+    }
     let (api, _) = Api::with_context();
     // Pinned memory of device 0.
     let mut properties = [0u64; 12];
@@ -663,6 +669,9 @@ fn ending_a_context_stops_a_launch_of_any_size() {
 
 #[test]
 fn ending_a_context_stops_its_kernels_and_frees_its_memory() {
+    if !support::runs_alone("ending_a_context_stops_its_kernels_and_frees_its_memory") {
+        return;
+    }
     let (api, context) = Api::with_context();
     let wait = api.function(api.module(), "wait");
     let stream = api.make("cuStreamCreate", |out: *mut usize| (out, 1u32));

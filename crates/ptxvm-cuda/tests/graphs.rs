@@ -3,7 +3,6 @@
 mod support;
 
 use std::ffi::CString;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use support::Api;
 
@@ -333,7 +332,9 @@ fn events_are_recorded_and_waited_for_by_nodes() {
 
 #[test]
 fn graphs_allocate_and_free() {
-    let _alone = ALLOCATING.lock();
+    if !support::runs_alone("graphs_allocate_and_free") {
+        return;
+    }
     let (api, _) = Api::with_context();
     let double = api.function(api.module(), "double_all");
     let graph = graph(api);
@@ -377,7 +378,6 @@ fn graphs_allocate_and_free() {
 
 #[test]
 fn captured_allocations_become_nodes() {
-    let _alone = ALLOCATING.lock();
     let (api, _) = Api::with_context();
     let (stream, b) = (stream(api), api.alloc(16));
     api.ok("cuStreamBeginCapture_v2", (stream, 0i32));
@@ -400,9 +400,6 @@ fn captured_allocations_become_nodes() {
         std::thread::yield_now();
     }
 }
-
-/// Tests that check the amount of memory that graphs use.
-static ALLOCATING: Mutex<()> = Mutex::new(());
 
 /// Decrements a counter, and sets the condition to the rest.
 const COUNTDOWN: &str = "

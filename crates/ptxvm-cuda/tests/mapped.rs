@@ -69,6 +69,9 @@ fn doubled(api: Api, at: u64) -> i32 {
 
 #[test]
 fn sizes_and_rights_are_checked() {
+    if !support::runs_alone("sizes_and_rights_are_checked") {
+        return;
+    }
     let (api, _) = Api::with_context();
     let all = properties(1, 1, 1, 0);
     for option in [0, 1] {

@@ -8,6 +8,7 @@ pub(crate) mod host_pages;
 pub(crate) use api::{Api, Arguments, KERNELS, Params};
 use libloading::Library;
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::OnceLock;
 
 impl Api {
@@ -22,6 +23,26 @@ impl Api {
         let context = api.make("cuCtxCreate_v2", |out: *mut usize| (out, 0u32, 0i32));
         (api, context)
     }
+}
+
+/// Whether this process runs `test` alone; otherwise runs `test` in such a process, and checks that it passes.
+/// For tests that use freed addresses: beside other tests, another one's memory could be there.
+///
+/// # Panics
+///
+/// Panics if the test fails in its process.
+pub(crate) fn runs_alone(test: &str) -> bool {
+    const ALONE: &str = "PTXVM_TEST_ALONE";
+    if std::env::var_os(ALONE).is_some() {
+        return true;
+    }
+    let mut child = Command::new(std::env::current_exe().expect("a test has a path"));
+    let output = child.args(["--exact", test, "--nocapture"]).env(ALONE, "1").output().expect("it starts");
+    let said = String::from_utf8_lossy(&output.stdout);
+    // A wrong name would run no test, and pass.
+    let passed = output.status.success() && said.contains("1 passed");
+    assert!(passed, "{}\n{said}{}", output.status, String::from_utf8_lossy(&output.stderr));
+    false
 }
 
 /// The address of a function of the library.
