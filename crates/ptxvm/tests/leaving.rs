@@ -1,18 +1,23 @@
 //! A device may be dropped while a thread compiles code for it; the compilation then ends by itself. A
-//! process may end, with the device alive, at any moment of a compilation, without a crash in LLVM.
+//! process may end, with the device alive, at any moment of a compilation, without a crash in LLVM. Programs
+//! that end before their kernels are compiled get compiled code when they are started often enough.
 //!
-//! The second needs separate processes whose first thread is the test's. So there is no harness, and with
-//! `--leave` this program is such a process.
+//! The latter two need separate processes whose first thread is the test's. So there is no harness, and with
+//! `--leave` and `--early` this program is such a process.
 
 #[cfg(not(all(feature = "jit", target_os = "linux")))]
 fn main() {}
 
 #[cfg(all(feature = "jit", target_os = "linux"))]
-fn main() {
+fn main() -> std::process::ExitCode {
     use libtest_mimic::{Arguments, Trial};
     let mut words = std::env::args().skip(1);
     if words.next().as_deref() == Some(process::LEAVE) {
-        return process::leave(words.next().and_then(|n| n.parse().ok()).expect("a number"));
+        process::leave(words.next().and_then(|n| n.parse().ok()).expect("a number"));
+        return std::process::ExitCode::SUCCESS;
+    }
+    if std::env::args().nth(1).as_deref() == Some(process::EARLY) {
+        return process::leave_early(words.next().expect("a folder").into());
     }
     let trials = vec![
         Trial::test("a_device_may_go_while_code_is_made", || {
@@ -20,17 +25,19 @@ fn main() {
             Ok(())
         }),
         Trial::test("a_process_may_end_while_code_is_made", process::ends),
+        Trial::test("programs_shorter_than_their_compilation_get_code", process::gets_code),
     ];
-    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
 #[cfg(all(feature = "jit", target_os = "linux"))]
 mod process {
     use super::device::text;
     use libtest_mimic::Failed;
-    use ptxvm::{Arg, CodeCache, Launch, Options, Vm};
+    use ptxvm::{Arg, CodeCache, CodeSource, Launch, Options, Vm};
     use std::fmt::Write as _;
-    use std::process::Command;
+    use std::path::PathBuf;
+    use std::process::{Command, ExitCode, ExitStatus};
     use std::time::Duration;
 
     /// Makes this program a process that leaves its device behind; a number follows.
@@ -57,6 +64,53 @@ mod process {
         }
         std::thread::sleep(Duration::from_micros(100) * delay);
         std::mem::forget((vm, kernel, out));
+    }
+
+    /// Makes this program a process that ends long before its kernel is compiled; a folder for code follows.
+    pub(super) const EARLY: &str = "--early";
+    /// The status with which such a process ends if it found code of an earlier process.
+    const FOUND: u8 = 17;
+
+    /// Launches until the launch waits for code, or the code is being made in the background, and ends.
+    pub(super) fn leave_early(folder: PathBuf) -> ExitCode {
+        let cache = CodeCache::Folder { path: folder, bytes: 1 << 26 };
+        let vm = Vm::with(Options { cache, ..Options::default() }).expect("a device");
+        // Long enough to be compiled for longer than the end of a process waits.
+        let mut middle = String::new();
+        for i in 0..400 {
+            writeln!(middle, "mad.lo.u32 %r2, %r2, %r1, {i};\nsetp.ne.u32 %p, %r2, {i};\n@%p bra l{i};")
+                .expect("to memory");
+            writeln!(middle, "xor.b32 %r2, %r2, %r3;\nl{i}:").expect("to memory");
+        }
+        let kernel = vm.load("turns.ptx", &text(&middle)).expect("accepted").kernel("turns").expect("there");
+        let out = vm.zeros::<u32>(64).expect("memory");
+        for _ in 0..20_000 {
+            let launch = Launch::new([1, 1, 1], [64, 1, 1]).threads(2);
+            let launch = launch.args(&kernel, &[Arg::buffer(&out), 10.into()]).expect("arguments");
+            let ran = vm.launch(&kernel, &launch).expect("no trap").ran;
+            if ran.source == Some(CodeSource::Disk) {
+                return ExitCode::from(FOUND);
+            }
+            if ran.native || super::device::compiling() {
+                break;
+            }
+        }
+        std::mem::forget((vm, kernel, out));
+        ExitCode::SUCCESS
+    }
+
+    pub(super) fn gets_code() -> Result<(), Failed> {
+        let folder = std::env::temp_dir().join(format!("ptxvm-leaving-{}", std::process::id()));
+        let program = std::env::current_exe()?;
+        // Each process waits three times as long as all before, so the last of them would wait for minutes.
+        let statuses = (0..8).map(|_| Command::new(&program).arg(EARLY).arg(&folder).status());
+        let last = statuses.into_iter().find(|status| !status.as_ref().is_ok_and(ExitStatus::success));
+        std::fs::remove_dir_all(&folder)?;
+        match last.transpose()?.map(|status| status.code()) {
+            Some(Some(code)) if code == FOUND.into() => Ok(()),
+            Some(code) => Err(format!("a process ended with {code:?}").into()),
+            None => Err("no process found code".into()),
+        }
     }
 
     pub(super) fn ends() -> Result<(), Failed> {

@@ -69,4 +69,11 @@ impl Key {
         part(&windows.to_le_bytes());
         Key(hash.finalize().into())
     }
+
+    /// The key of the time that was lost on compiling the code with this key ([`super::unfinished`]).
+    pub(super) fn of_lost_time(self) -> Key {
+        let mut hash = Sha256::new_with_prefix(b"lost time");
+        hash.update(self.0);
+        Key(hash.finalize().into())
+    }
 }

@@ -15,6 +15,7 @@
 mod disk;
 mod folder;
 mod key;
+mod unfinished;
 
 use crate::coarsen::Teams;
 use crate::engine::{self, Compiled, Part};
@@ -28,6 +29,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
+use unfinished::Running;
 
 /// The most bytes of objects that are kept in memory for kernels that no longer exist. Chosen: thousands of
 /// kernels.
@@ -65,7 +67,7 @@ pub struct Compiler {
     teams: Teams,
     session: OnceLock<Result<Session, Error>>,
     kept: Mutex<Kept>,
-    disk: Option<Disk>,
+    disk: Option<Arc<Disk>>,
 }
 
 impl std::fmt::Debug for Compiler {
@@ -92,7 +94,8 @@ struct Item {
 impl Compiler {
     /// A compiler for that processor. With a folder, code is also stored there, up to `bytes`.
     pub fn new(target: Target, teams: Teams, folder: Option<PathBuf>, bytes: u64) -> Self {
-        let disk = folder.filter(|_| cfg!(target_arch = "x86_64")).map(|folder| Disk::new(folder, bytes));
+        let disk =
+            folder.filter(|_| cfg!(target_arch = "x86_64")).map(|folder| Arc::new(Disk::new(folder, bytes)));
         Self { target, teams, session: OnceLock::new(), kept: Mutex::default(), disk }
     }
 
@@ -148,6 +151,17 @@ impl Compiler {
         // Code that cannot be placed here is compiled again, which reports the reason.
         let code = self.place((key, ntid), made, placed, kernel, first).ok()?;
         Some((code, source))
+    }
+
+    /// How long earlier processes compiled the code of a kernel in vain, because they ended before it was
+    /// done. For code that [`Compiler::find`] did not find.
+    pub fn lost_time(&self, kernel: &Kernel, ntid: [u32; 3]) -> Duration {
+        match &self.disk {
+            Some(disk) if kernel.check_block(ntid).is_ok() => {
+                unfinished::lost(self.key(kernel, ntid, None), disk)
+            }
+            Some(_) | None => Duration::ZERO,
+        }
     }
 
     fn key(&self, kernel: &Kernel, ntid: [u32; 3], first: Option<&Arc<Compiled>>) -> Key {
@@ -206,13 +220,17 @@ impl Compiler {
             return Err(Error::new(format!("this machine has no {missing} instructions")));
         }
         kernel.check_block(ntid).map_err(|error| Error::new(error.to_string()))?;
-        let made = Arc::new(self.make(kernel, ntid, part_after(first), effort)?);
         let key = self.key(kernel, ntid, first);
+        // Launches wait for the code that they begin with, not for its rest, and not for better code.
+        let is_awaited = first.is_none() && effort.is_none();
+        let running = self.disk.as_ref().filter(|_| is_awaited).map(|disk| Running::begin(key, disk));
+        let made = Arc::new(self.make(kernel, ntid, part_after(first), effort)?);
         let code = self.place((key, ntid), Arc::clone(&made), None, kernel, first)?;
         let took = start.elapsed();
         if let Some(disk) = &self.disk {
             disk.write(key, &made.encode());
         }
+        drop(running);
         Ok(Found { code, source: Source::Compiled, took })
     }
 

@@ -9,6 +9,7 @@
 //!    its code is cached for later processes.
 //! 3. A thread that is still inside LLVM is parked permanently ([`park`](super::park)).
 //! 4. If it cannot be parked, the end of the process waits for it, but no longer than [`PATIENCE`].
+//! 5. The function that was given to [`before_exit`] is called.
 //!
 //! Two events start this. Destructors of the thread that calls `exit` run before everything else, but only
 //! the first thread can use one: the end of any other thread does not mean that the process ends. A
@@ -26,7 +27,7 @@ use super::api::{Error, address_in_library};
 use super::park::{self, Interruptible, Parking};
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long the end of the process waits for work that finishes by itself. Chosen: most kernels take less.
@@ -51,6 +52,7 @@ static DONE: Condvar = Condvar::new();
 static ENDING: AtomicBool = AtomicBool::new(false);
 /// The process whose threads are in the list.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
+static BEFORE_EXIT: OnceLock<fn()> = OnceLock::new();
 
 // SAFETY: the function of the C library, with the signature of the C standard.
 unsafe extern "C" {
@@ -103,6 +105,12 @@ pub fn guard_this_thread() {
     // The destructor is registered when the value is first accessed; a thread that is ending does not need it
     // any more.
     let _ = GUARD.try_with(|_| ());
+}
+
+/// Calls `action` when the process ends, once the work in LLVM is stopped; not in a process that never began
+/// such work. It may be called several times. One function is enough: a second one is ignored.
+pub(crate) fn before_exit(action: fn()) {
+    let _ = BEFORE_EXIT.set(action);
 }
 
 /// Whether the process is ending, so that work in LLVM must be abandoned.
@@ -174,6 +182,13 @@ fn stop_workers(grace: Duration) {
     if PROCESS.load(Ordering::SeqCst) != std::process::id() {
         return;
     }
+    park_workers(grace);
+    if let Some(action) = BEFORE_EXIT.get() {
+        action();
+    }
+}
+
+fn park_workers(grace: Duration) {
     let own = this_thread();
     let is_own = |worker: &Worker| worker.thread != 0 && worker.thread == own;
     let runs = |worker: &Worker| !is_own(worker) && !park::is_parked(worker.thread);

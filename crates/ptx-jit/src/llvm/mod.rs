@@ -29,6 +29,7 @@ pub(crate) use api::library;
 pub use api::{About, Error, about};
 pub(crate) use code::Code;
 pub(crate) use exit::Working;
+pub(crate) use exit::before_exit;
 pub use exit::{guard_this_thread, is_ending};
 pub use session::Session;
 pub(crate) use session::{Effort, Object};

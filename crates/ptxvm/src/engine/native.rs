@@ -19,6 +19,9 @@
 //! sooner, and runs several times as long. When launches with it have cost enough, it is compiled again in
 //! the background, and launches begin with the optimised code from then on.
 //!
+//! A process may end before its kernels are compiled, each time that it is started. The time that it lost is
+//! kept with the cached code ([`Compiler::lost_time`]), and a launch of the next process waits twice as long.
+//!
 //! Code is always compiled on a separate thread, because LLVM cannot be interrupted. A launch that waits for
 //! code stops waiting at its time limit, when it is cancelled, and when the process ends. Code whose
 //! compilation continues is available to later launches.
@@ -109,6 +112,8 @@ struct Slot {
     again: Again,
     /// Whether the caches were queried.
     looked: AtomicBool,
+    /// Nanoseconds that earlier processes spent on compiling it, and lost because they ended.
+    lost: AtomicU64,
     /// Whether it is being compiled.
     begun: AtomicBool,
     /// Held by the thread that compiles it for a launch, which may have been stopped since.
@@ -246,6 +251,7 @@ impl Natives {
                     rest: Rest::default(),
                     again: Again::default(),
                     looked: AtomicBool::new(false),
+                    lost: AtomicU64::new(0),
                     begun: AtomicBool::new(false),
                     maker: Mutex::default(),
                     spent: AtomicU64::new(0),
@@ -341,11 +347,22 @@ impl Slot {
 
     /// Queries the caches for code.
     fn look(&self, compiler: &Compiler, kernel: &Kernel) {
-        if !self.looked.swap(true, Ordering::Relaxed)
-            && let Some(found) = compiler.find(kernel, self.shape)
-        {
-            self.set(kernel, found, Source::Compiled);
+        if !self.looked.swap(true, Ordering::Relaxed) {
+            match compiler.find(kernel, self.shape) {
+                Some(found) => self.set(kernel, found, Source::Compiled),
+                None => {
+                    let lost = compiler.lost_time(kernel, self.shape).as_nanos();
+                    self.lost.store(u64::try_from(lost).unwrap_or(u64::MAX), Ordering::Relaxed);
+                }
+            }
         }
+    }
+
+    /// How long a launch waits for code that earlier processes did not finish: twice the time that they lost,
+    /// so that few processes wait in vain, however long it takes. Zero after the first call: one launch of a
+    /// process waits.
+    fn wait_for_lost(&self) -> Duration {
+        Duration::from_nanos(self.lost.swap(0, Ordering::Relaxed).saturating_mul(2))
     }
 
     fn make(&self, compiler: &Compiler, kernel: &Kernel, source: Source) {
@@ -704,12 +721,15 @@ impl Jit {
                 true => least + slot.estimate() > cost,
                 false => least > cost * WAITS,
             };
-            if launch.engine == Engine::Jit || pays {
-                // Compiling some kernels takes a thousand times this estimate.
-                let by_clock = launch.engine == Engine::Auto && !alone;
-                self.shared.make(kernel, &slot, &until, by_clock.then_some(least));
-            } else if !alone && least + slot.estimate() > TO_LOOK {
+            let by_clock = launch.engine == Engine::Auto && !alone;
+            let mut at_most = least;
+            if by_clock && least + slot.estimate() > TO_LOOK {
                 slot.look(compiler, kernel);
+                at_most = at_most.max(slot.wait_for_lost());
+            }
+            // Compiling some kernels takes a thousand times the estimate.
+            if launch.engine == Engine::Jit || pays || at_most > least {
+                self.shared.make(kernel, &slot, &until, by_clock.then_some(at_most));
             }
         }
         self.shared.begin_rest(kernel, &slot);
