@@ -39,7 +39,8 @@ fn end(api: Api, stream: usize) -> (i32, usize) {
 
 fn ones(api: Api) -> u64 {
     let data = api.alloc(16);
-    api.ok("cuMemsetD32_v2", (data, 1u32, 4usize));
+    // `cuMemsetD32` would return earlier, and the streams of these tests do not wait for the default stream.
+    api.ok("cuMemcpyHtoD_v2", (data, [1u32; 4].as_ptr(), 16usize));
     data
 }
 

@@ -491,6 +491,8 @@ fn an_executable_graph_runs_once_at_a_time() {
     let wait = api.function(api.module(), "wait");
     let (graph, flag) = (graph(api), api.alloc(16));
     api.ok("cuMemsetD32_v2", (flag, 0u32, 4usize));
+    // The streams do not wait for the default stream, which may set memory after the call returned.
+    api.ok("cuCtxSynchronize", ());
     add_kernel(api, graph, &[], wait, flag);
     let exec = executable(api, graph);
     let (first, second) = (stream(api), stream(api));

@@ -180,6 +180,8 @@ fn kernels_of_other_streams_end_with_the_trap() {
         (api.function(module, "wait"), api.function(module, "stops"), api.function(module, "nothing"));
     let flag = api.alloc(256);
     api.ok("cuMemsetD32_v2", (flag, 0u32, 64usize));
+    // The streams do not wait for the default stream, which may set memory after the call returned.
+    api.ok("cuCtxSynchronize", ());
     let streams: Vec<usize> =
         (0..2).map(|_| api.make("cuStreamCreate", |out: *mut usize| (out, 1u32))).collect();
     for round in 0..2 {

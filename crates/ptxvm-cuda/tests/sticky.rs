@@ -147,6 +147,8 @@ fn a_trap_ends_what_else_runs_in_its_context() {
     let (wait, stops) = (api.function(module, "wait"), api.function(module, "stops"));
     let flag = api.alloc(256);
     api.ok("cuMemsetD32_v2", (flag, 0u32, 64usize));
+    // The streams do not wait for the default stream, which may set memory after the call returned.
+    api.ok("cuCtxSynchronize", ());
     let streams: Vec<usize> =
         (0..2).map(|_| api.make("cuStreamCreate", |out: *mut usize| (out, 1u32))).collect();
     // The kernel would wait forever, because nothing sets the flag.

@@ -189,6 +189,8 @@ fn many_threads_use_everything_at_once() {
     let module = api.module();
     let counter = api.alloc(4);
     api.ok("cuMemsetD32_v2", (counter, 0u32, 1usize));
+    // The streams do not wait for the default stream, which may set memory after the call returned.
+    api.ok("cuCtxSynchronize", ());
     let before = free_memory(api);
     let shared = Shared { api, context, module, counter, launches: AtomicU32::new(0) };
     let end = Instant::now() + seconds();
