@@ -94,6 +94,8 @@ mod jit;
 #[cfg(feature = "jit")]
 #[path = "engine/native.rs"]
 mod jit;
+#[cfg(feature = "jit")]
+mod until;
 
 /// What makes native code in this process.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -25,8 +25,8 @@ impl Api {
     }
 }
 
-/// Whether this process runs `test` alone; otherwise runs `test` in such a process, and checks that it passes.
-/// For tests that use freed addresses: beside other tests, another one's memory could be there.
+/// Whether this process runs `test` alone; otherwise runs `test` in such a process, and checks that it
+/// passes. For tests that use freed addresses: beside other tests, another one's memory could be there.
 ///
 /// # Panics
 ///

@@ -29,6 +29,7 @@
 //! Invariant: results do not depend on these decisions. Neither dropping a device nor ending the process
 //! waits for a compilation.
 
+use super::until::Until;
 use super::{Cpu, Engine, Listing, Ran, Source};
 use crate::{CodeCache, Error, Launch};
 use ptx::ir::{Callee, Terminator};
@@ -37,7 +38,6 @@ use ptx_exec::native::{Native, Supply};
 use ptx_exec::watch::NativeNeeds;
 pub use ptx_jit::guard_this_thread;
 use ptx_jit::{Compiled, Compiler, Found, Teams, compiler_thread};
-use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::num::NonZero;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -65,8 +65,6 @@ const TO_OPTIMISE: Duration = Duration::from_micros(65);
 const OPTIMISES_EARLY: u32 = 4;
 /// The cost above which the cache on disk is queried, which takes some tenths of a millisecond.
 const TO_LOOK: Duration = Duration::from_millis(1);
-/// Interval at which a waiting launch checks whether it must stop, or whether abandoned code is ready.
-const LOOKS: Duration = Duration::from_millis(5);
 /// A launch waits for code if the interpreter would take this many times the compile time.
 const WAITS: u32 = 2;
 
@@ -401,36 +399,6 @@ impl Slot {
 fn to_compile(instructions: u32) -> Duration {
     let beyond = FOR_EACH_BEYOND.saturating_mul(instructions.saturating_sub(MANY));
     TO_BEGIN + FOR_EACH.saturating_mul(instructions.min(MANY)) + beyond
-}
-
-/// The stop conditions of a launch.
-#[derive(Clone)]
-struct Until {
-    deadline: Option<Instant>,
-    cancel: Option<Arc<AtomicBool>>,
-}
-
-impl Until {
-    fn of(config: &LaunchConfig) -> Self {
-        let deadline = config.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        Self { deadline, cancel: config.cancel.clone() }
-    }
-
-    /// How long the launch may wait; `None`: it must stop now.
-    fn wait(&self) -> Option<Duration> {
-        if ptx_jit::is_ending() || self.cancel.as_ref().is_some_and(|cancel| cancel.load(Ordering::Relaxed)) {
-            return None;
-        }
-        let left = self.deadline.map_or(LOOKS, |deadline| deadline.saturating_duration_since(Instant::now()));
-        (!left.is_zero()).then_some(left.min(LOOKS))
-    }
-
-    /// The launch with its remaining time.
-    fn rest<'a>(&self, config: &'a LaunchConfig) -> Cow<'a, LaunchConfig> {
-        let Some(deadline) = self.deadline else { return Cow::Borrowed(config) };
-        let left = deadline.saturating_duration_since(Instant::now());
-        Cow::Owned(LaunchConfig { timeout: Some(left), ..config.clone() })
-    }
 }
 
 /// A launch that began without native code, or with a part of it.
