@@ -40,6 +40,7 @@ pub use ptx_jit::guard_this_thread;
 use ptx_jit::{Compiled, Compiler, Found, Teams, compiler_thread};
 use std::collections::VecDeque;
 use std::num::NonZero;
+use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak, mpsc};
 use std::time::{Duration, Instant};
@@ -315,13 +316,13 @@ impl Slot {
 
     fn make_rest(&self, compiler: &Compiler, kernel: &Kernel) {
         let Some(first) = self.first() else { return };
-        self.rest.set(compiler.compile_rest(kernel, self.shape, first).ok());
+        self.rest.set(compiled(|| compiler.compile_rest(kernel, self.shape, first)).ok());
     }
 
     fn make_again(&self, compiler: &Compiler, kernel: &Kernel) {
         let Some(code) = self.code() else { return };
         // If it fails, launches continue with the code that there is.
-        if let Ok(code) = compiler.compile_again(kernel, self.shape, code) {
+        if let Ok(code) = compiled(|| compiler.compile_again(kernel, self.shape, code)) {
             let _ = self.again.code.set(code);
         }
     }
@@ -366,9 +367,9 @@ impl Slot {
     fn make(&self, compiler: &Compiler, kernel: &Kernel, source: Source) {
         self.look(compiler, kernel);
         if self.made.get().is_none() {
-            match compiler.compile(kernel, self.shape) {
+            match compiled(|| compiler.compile(kernel, self.shape)) {
                 Ok(found) => self.set(kernel, found, source),
-                Err(error) => drop(self.made.set(Made::Not(error.to_string()))),
+                Err(why) => drop(self.made.set(Made::Not(why))),
             }
         }
     }
@@ -392,6 +393,14 @@ impl Slot {
             }
             None => {}
         }
+    }
+}
+
+/// The result of a compilation, or why there is none. A panic must not leave launches waiting for the code.
+fn compiled<T>(compile: impl FnOnce() -> Result<T, ptx_jit::Error>) -> Result<T, String> {
+    match std::panic::catch_unwind(AssertUnwindSafe(compile)) {
+        Ok(made) => made.map_err(|error| error.to_string()),
+        Err(_) => Err("a ptxvm bug stopped the compilation; the panic's message says where".to_owned()),
     }
 }
 
