@@ -6,6 +6,7 @@
 use super::forms::{PREDICATES, register};
 use super::generate::{Generator, Taste, Together};
 use ptx::isa::Op;
+use std::fmt::Write as _;
 
 impl Generator<'_> {
     pub(super) fn warp(&mut self) {
@@ -77,6 +78,9 @@ impl Generator<'_> {
                 "brev.b32 %ta, {mask};\nclz.b32 %ta, %ta;\nshfl.sync.idx.b32 {d}{pair}, {a}, %ta, 31, {mask};"
             );
         }
+        if self.random.chance(20) {
+            return self.butterfly(d, a, mask);
+        }
         let mode = self.random.pick(&["up", "down", "bfly", "idx"]);
         let lane = match self.random.below(3) {
             0 => register(&mut self.random, 32),
@@ -89,6 +93,41 @@ impl Generator<'_> {
             _ => "31".to_owned(),
         };
         format!("shfl.sync.{mode}.b32 {d}{pair}, {a}, {lane}, {clamp}, {mask};")
+    }
+
+    /// Combines all lanes of a warp, mostly so that they get the same value.
+    fn butterfly(&mut self, d: &str, a: &str, mask: &str) -> String {
+        const COMMUTE: &[&str] = &[
+            "add.u32",
+            "mul.lo.u32",
+            "min.s32",
+            "max.u32",
+            "and.b32",
+            "or.b32",
+            "xor.b32",
+            "add.f32",
+            "mul.f32",
+            "min.f32",
+            "max.f32",
+        ];
+        let mut text = format!("mov.b32 %tb, {a};");
+        let mut steps = [16, 8, 4, 2, 1];
+        for at in 0..steps.len() {
+            let other = self.random.below(steps.len());
+            steps.swap(at, other);
+        }
+        for step in steps {
+            let op = if self.random.chance(3) { "sub.u32" } else { self.random.pick(COMMUTE) };
+            if self.random.chance(95) {
+                let (first, second) = if self.random.chance(50) { ("%ta", "%tb") } else { ("%tb", "%ta") };
+                write!(
+                    text,
+                    "\nshfl.sync.bfly.b32 %ta, %tb, {step}, 31, {mask};\n{op} %tb, {first}, {second};"
+                )
+                .expect("a string takes it");
+            }
+        }
+        format!("{text}\nmov.b32 {d}, %tb;")
     }
 
     /// All warps of the CTA together.

@@ -10,8 +10,17 @@
 use crate::tuning::{ENTRY_LOADS_MIN, ENTRY_LOADS_PER_INSTRUCTION};
 use crate::wir::Effects;
 use ptx::analysis::liveness::Liveness;
-use ptx::ir::{Function, Terminator};
+use ptx::ir::{Function, Inst, Src, Terminator};
+use ptx::isa::{Op, ShflMode};
 use std::collections::BTreeSet;
+
+/// Whether the instruction is a step of a butterfly. Behind an entry, a value and what lanes took from it are
+/// phis of each other's registers, so nothing would be known of their sum
+/// ([`equal_lanes`](crate::analysis::shape)).
+fn is_butterfly(inst: &Inst) -> bool {
+    let constant = inst.srcs[1..].iter().all(|src| matches!(src, Src::Imm(_) | Src::Absent));
+    inst.op == Op::ShflSync && inst.mods.shfl_mode() == Some(ShflMode::Bfly) && constant
+}
 
 /// The entries of a function. `headers`: the blocks where an iteration of a loop begins.
 pub(super) fn entries(
@@ -31,7 +40,7 @@ pub(super) fn entries(
                 entries.insert(next.0);
             }
             // A full warp passes a matrix instruction in native code.
-            Terminator::WarpSync { inst, .. } if machine.is_of_whole_warp(inst) => {}
+            Terminator::WarpSync { inst, .. } if machine.is_of_whole_warp(inst) || is_butterfly(inst) => {}
             Terminator::WarpSync { next, .. } => {
                 synced.insert(next.0);
             }

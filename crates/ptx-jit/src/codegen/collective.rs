@@ -296,7 +296,11 @@ impl Codegen<'_> {
             if let Dst::Reg(_) = dst
                 && let Some(def) = defs.next()
             {
-                self.values.reps[def.0 as usize] = Some(Repr::Chunks(result));
+                let rep = match self.shape(*def) {
+                    Shape::Uniform(_) | Shape::Bottom => Repr::Scalar(self.b.extract(result[0], 0)),
+                    Shape::Affine(_) | Shape::Varying => Repr::Chunks(result),
+                };
+                self.values.reps[def.0 as usize] = Some(rep);
             }
         }
         true

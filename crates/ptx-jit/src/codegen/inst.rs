@@ -341,7 +341,7 @@ impl Codegen<'_> {
             if matches!(src, Src::Reg(_)) && bit(free, at as u32) {
                 let name = op.uses[next];
                 next += 1;
-                let value = self.noncanonical_value(name, lanes)?;
+                let value = self.noncanonical_value(name, lanes);
                 all.push(Operand::Value(value, self.known_operand(name, lanes)));
             } else {
                 all.push(self.operand(src, op, &mut next, lanes, inst)?);
@@ -350,18 +350,36 @@ impl Codegen<'_> {
         Some(all)
     }
 
-    fn noncanonical_value(&mut self, name: wir::Value, lanes: Lanes) -> Option<Value> {
+    fn noncanonical_value(&mut self, name: wir::Value, lanes: Lanes) -> Value {
         match lanes {
-            Lanes::First(chunk) => self.noncanonical_base(name, chunk),
-            Lanes::Chunk(chunk) => Some(self.noncanonical_chunk(name, chunk)),
+            Lanes::First(chunk) => match self.noncanonical_base(name, chunk) {
+                Some(base) => base,
+                None => self.lane_of_vector(name, chunk, Self::noncanonical_chunk),
+            },
+            Lanes::Chunk(chunk) => self.noncanonical_chunk(name, chunk),
         }
     }
 
-    fn name(&mut self, name: wir::Value, lanes: Lanes) -> Option<Value> {
+    fn name(&mut self, name: wir::Value, lanes: Lanes) -> Value {
         match lanes {
-            Lanes::First(chunk) => self.base(name, chunk),
-            Lanes::Chunk(chunk) => Some(self.chunk(name, chunk)),
+            Lanes::First(chunk) => match self.base(name, chunk) {
+                Some(base) => base,
+                None => self.lane_of_vector(name, chunk, Self::chunk),
+            },
+            Lanes::Chunk(chunk) => self.chunk(name, chunk),
         }
+    }
+
+    /// The first lane of a chunk of a value that has no base: an instruction can have the same result in all
+    /// lanes even if its operands differ.
+    fn lane_of_vector(
+        &mut self,
+        name: wir::Value,
+        chunk: u32,
+        vector: impl Fn(&mut Self, wir::Value, u32) -> Value,
+    ) -> Value {
+        let vector = vector(self, name, chunk);
+        self.b.extract(vector, 0)
     }
 
     /// A scalar in the form that the given lanes need.
@@ -375,7 +393,7 @@ impl Codegen<'_> {
     fn register(&mut self, op: &Op, next: &mut usize, lanes: Lanes) -> Option<Operand> {
         let name = op.uses[*next];
         *next += 1;
-        let value = self.name(name, lanes)?;
+        let value = self.name(name, lanes);
         Some(match self.known_operand(name, lanes) {
             // The canonical bits of a NaN are selected in each lane.
             Known::Same(_) if self.may_be_noncanonical(name) => Operand::Value(value, Known::Nothing),

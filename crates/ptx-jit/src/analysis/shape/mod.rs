@@ -6,12 +6,14 @@
 
 use super::range::Bound;
 pub(crate) mod compare;
+mod equal_lanes;
 
 use super::expr::{Arith, Expr, Operand, operands};
 use crate::tuning::SEGMENT_MIN_LANES;
 use crate::wir::lattice::{ALIGNED, Affine, LIMIT, Shape, none};
 use crate::wir::{Effects, ExitReason, Func, Kind, LaunchShape, OpKind, Value};
 use compare::{Other, is_same, turned};
+use equal_lanes::{EqualLanes, Shuffles};
 use ptx::ir::{Addr, Base, Dst, Function, Inst, Reg, RegClass, Src};
 use ptx::isa::{Op, Space, Sreg};
 use std::collections::HashMap;
@@ -25,6 +27,9 @@ struct Classifier<'a, M: Effects> {
     shapes: Vec<Shape>,
     /// Trailing zero bits of uniform values; no meaning for other values.
     aligns: Vec<u8>,
+    /// Lanes with equal values, besides those that the shape implies.
+    equal: Vec<EqualLanes>,
+    shuffles: Shuffles,
     /// The range of each value.
     bounds: Vec<Option<Bound>>,
     /// The values that a register may have when the function is entered at a block.
@@ -48,6 +53,8 @@ pub(crate) fn classify(
         lanes: shape.lanes() as usize,
         shapes: vec![Shape::Bottom; func.kinds.len()],
         aligns: vec![ALIGNED; func.kinds.len()],
+        equal: vec![EqualLanes::ALL; func.kinds.len()],
+        shuffles: if shape.team == 1 { Shuffles::of(func, function) } else { Shuffles::default() },
         bounds,
         resumed: resumed(func, function),
     };
@@ -106,11 +113,13 @@ impl<M: Effects> Classifier<'_, M> {
             for node in &func.blocks {
                 for phi in &node.phis {
                     let mut class = self.shapes[phi.def.0 as usize].clone();
-                    let mut align = ALIGNED;
+                    let (mut align, mut equal) = (ALIGNED, EqualLanes::ALL);
                     for from in &phi.from {
                         class = class.join(&self.shapes[from.0 as usize], self.chunk);
                         align = align.min(self.align(*from));
+                        equal = equal.and(self.equal(*from));
                     }
+                    changed |= self.set_equal(phi.def, equal);
                     changed |= self.set(phi.def, class);
                     changed |= self.set_align(phi.def, align);
                 }
@@ -153,9 +162,61 @@ impl<M: Effects> Classifier<'_, M> {
         changed
     }
 
+    /// Lanes that have equal values.
+    fn equal(&self, name: Value) -> EqualLanes {
+        self.equal[name.0 as usize].or(EqualLanes::of_shape(self.class(name)))
+    }
+
+    fn set_equal(&mut self, name: Value, equal: EqualLanes) -> bool {
+        let old = &mut self.equal[name.0 as usize];
+        let new = old.and(equal);
+        let changed = *old != new;
+        *old = new;
+        changed
+    }
+
+    /// Lanes that have equal values of the operation's results.
+    fn equal_of(&self, op: &crate::wir::Op, func: &Func) -> Vec<EqualLanes> {
+        let each = |equal: EqualLanes| vec![equal; op.defs.len()];
+        let of_all =
+            |names: &[Value]| names.iter().fold(EqualLanes::ALL, |equal, name| equal.and(self.equal(*name)));
+        match &op.kind {
+            OpKind::Inst(site) => {
+                let Some(inst) = site.inst(self.function) else { return each(EqualLanes::NONE) };
+                if inst.op == Op::ShflSync {
+                    return self.shuffles.results(op, |name| self.equal(name));
+                }
+                if !self.machine.is_pure(inst) || op.defs.len() != 1 || is_of_own_memory(inst) {
+                    return each(EqualLanes::NONE);
+                }
+                let sources = operands(inst, op).into_iter().map(|operand| match operand {
+                    Operand::Value(name)
+                    | Operand::Not(name)
+                    | Operand::Based(name, _)
+                    | Operand::Indexed(name)
+                    | Operand::Video(Some(name)) => self.equal(name),
+                    Operand::Sreg(sreg, axis) => EqualLanes::of_shape(&self.sreg(sreg, axis)),
+                    Operand::Absent | Operand::Imm(_) | Operand::Symbol(_) | Operand::Video(None) => {
+                        EqualLanes::ALL
+                    }
+                });
+                let equal = sources.fold(EqualLanes::ALL, EqualLanes::and);
+                each(equal.or(self.shuffles.combined(inst, op)))
+            }
+            OpKind::SelectPred { .. } => each(of_all(&op.uses)),
+            OpKind::Restore(resume, reg) => {
+                each(func.kept(*resume, *reg).map_or(EqualLanes::NONE, |name| self.equal(name)))
+            }
+            _ => each(EqualLanes::NONE),
+        }
+    }
+
     fn op(&mut self, op: &crate::wir::Op, block: u32, func: &Func) -> bool {
         let align = self.align_of(op, func);
         let mut changed = false;
+        for (def, equal) in op.defs.iter().zip(self.equal_of(op, func)) {
+            changed |= self.set_equal(*def, equal);
+        }
         for def in &op.defs {
             changed |= self.set_align(*def, align);
         }
@@ -203,7 +264,8 @@ impl<M: Effects> Classifier<'_, M> {
                 let mut changed = false;
                 for (def, class) in op.defs.iter().zip(classes) {
                     let mask = func.kinds[def.0 as usize] == Kind::Mask;
-                    let class = if mask { Shape::Uniform(None) } else { class };
+                    let equal = class == Shape::Varying && self.equal[def.0 as usize] == EqualLanes::ALL;
+                    let class = if mask || equal { Shape::Uniform(None) } else { class };
                     changed |= self.set(*def, class);
                 }
                 changed
@@ -400,9 +462,7 @@ impl<M: Effects> Classifier<'_, M> {
         if inst.op == Op::BarRed {
             return vec![Shape::Uniform(None); count];
         }
-        // Each lane has local memory of its own.
-        let own = matches!(inst.op, Op::Cvta | Op::CvtaTo) && inst.mods.space() == Space::Local;
-        if !self.machine.is_pure(inst) || reads_carry || own {
+        if !self.machine.is_pure(inst) || reads_carry || is_of_own_memory(inst) {
             return vec![Shape::Varying; count];
         }
         if uniform {
@@ -629,6 +689,11 @@ impl<M: Effects> Classifier<'_, M> {
             }
         }
     }
+}
+
+/// Whether an instruction converts an address of local memory, which is separate for each lane.
+fn is_of_own_memory(inst: &Inst) -> bool {
+    matches!(inst.op, Op::Cvta | Op::CvtaTo) && inst.mods.space() == Space::Local
 }
 
 /// An affine operand and the constant beside it.
