@@ -90,6 +90,9 @@ pub(crate) fn sizes(
     if !threads.is_multiple_of(32) || warps < 2 {
         return Sizes::of(1, "a CTA is one warp, or has a partial one");
     }
+    if func.has_spills() {
+        return Sizes::of(1, "its registers are in the warp frame, since it is large");
+    }
     if !is_fit(function, program) {
         return Sizes::of(1, "an instruction has no code for several warps");
     }

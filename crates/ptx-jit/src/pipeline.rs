@@ -7,20 +7,23 @@
 
 use crate::analysis::{Analyses, divergence, range, shape};
 use crate::build::cfg::Copies;
-use crate::build::{cfg, ssa};
+use crate::build::{cfg, spill, ssa};
 use crate::mem::group::Grouping;
 use crate::mem::plan::Planner;
 use crate::opt::checks::coalesce::Coalescing;
 use crate::opt::checks::predicate;
 use crate::opt::{dce, gvn, phi_elim};
 use crate::target::Target;
-use crate::tuning::{DIVERGENCE_MAX_ROUNDS, LARGE_FUNCTION_MIN_BRANCHES, LARGE_FUNCTION_MIN_INSTRUCTIONS};
+use crate::tuning::{
+    DIVERGENCE_MAX_ROUNDS, LARGE_FUNCTION_MIN_BRANCHES, LARGE_FUNCTION_MIN_INSTRUCTIONS, MAX_OPS,
+    MAX_OPS_BEFORE_SPILLS,
+};
 use crate::wir::verify::{Form, verify};
 use crate::wir::{Effects, Func, LaunchShape};
-use ptx::ir::{Function, Program};
+use ptx::ir::{Function, Program, Reg};
 use ptx_exec::layout::Layout;
 use ptx_exec::watch::AccessObjects;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::rc::Rc;
 
 /// A pass on WIR, in the order of execution.
@@ -138,7 +141,7 @@ pub(crate) fn wir(function: &Function, launch: LaunchShape, effects: &impl Effec
 /// Which branches are divergent follows from the shapes of values, and the control flow follows from that. So
 /// the analysis starts without any divergent branch, and everything is built again until no branch is found
 /// divergent that was not; after [`DIVERGENCE_MAX_ROUNDS`] all are. A function that is large then is built
-/// once more, of masked copies alone.
+/// once more, of masked copies alone, and again if registers of it are to be spilled.
 pub(crate) fn run(
     function: &Function,
     launch: LaunchShape,
@@ -149,6 +152,9 @@ pub(crate) fn run(
     let whole = Passes { last: Pass::Shapes, ..passes };
     let mut divergence = divergence::Facts::new(function);
     let mut copies = Copies::FullAndMasked;
+    // `None`: not chosen yet.
+    let mut spilled: Option<BTreeSet<Reg>> = None;
+    let none = BTreeSet::new();
     let known = whole.has(Pass::Divergence) && whole.has(Pass::Ssa) && whole.has(Pass::Shapes);
     if !known {
         divergence.give_up();
@@ -157,7 +163,14 @@ pub(crate) fn run(
         if round == DIVERGENCE_MAX_ROUNDS {
             divergence.give_up();
         }
-        let Some(func) = once(function, launch, effects, (&divergence, copies), whole) else {
+        let before_spills = copies == Copies::Masked && spilled.is_none();
+        let plan = cfg::Plan {
+            copies,
+            spilled: spilled.as_ref().unwrap_or(&none),
+            max_ops: if before_spills { MAX_OPS_BEFORE_SPILLS } else { MAX_OPS },
+            if_convert: whole.has(Pass::IfConvert),
+        };
+        let Some(func) = once(function, launch, effects, (&divergence, plan), whole) else {
             if copies == Copies::Masked || launch.team > 1 {
                 return None;
             }
@@ -171,9 +184,19 @@ pub(crate) fn run(
             copies = Copies::Masked;
             continue;
         }
+        if before_spills && known && launch.team == 1 {
+            let chosen = spill::choose(&func, function);
+            if !chosen.is_empty() {
+                spilled = Some(chosen);
+                continue;
+            }
+        }
+        if before_spills && spill::size(&func) > MAX_OPS {
+            return None;
+        }
         return match whole == passes {
             true => Some(func),
-            false => once(function, launch, effects, (&divergence, copies), passes),
+            false => once(function, launch, effects, (&divergence, plan), passes),
         };
     }
     None
@@ -238,13 +261,13 @@ fn once(
     function: &Function,
     launch: LaunchShape,
     effects: &impl Effects,
-    (divergence, copies): (&divergence::Facts, Copies),
+    (divergence, plan): (&divergence::Facts, cfg::Plan<'_>),
     passes: Passes,
 ) -> Option<Func> {
     let check = |func: &Func, form: Form| {
         debug_assert_eq!(verify(func, function, effects, form), [], "of `{}`", function.name);
     };
-    let graph = cfg::build(function, launch, effects, divergence, copies, passes.has(Pass::IfConvert))?;
+    let graph = cfg::build(function, launch, effects, divergence, plan)?;
     check(&graph.func, Form::Variables);
     if !passes.has(Pass::Ssa) {
         return Some(graph.func);

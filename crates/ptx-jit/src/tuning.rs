@@ -159,6 +159,10 @@ pub(crate) const MAX_BLOCKS: usize = 20_000;
 /// seconds.
 pub(crate) const MAX_OPS: usize = 200_000;
 
+/// The same before registers are spilled, which are chosen by the moves of that function. Chosen: passes on
+/// WIR alone take a second for as many.
+pub(crate) const MAX_OPS_BEFORE_SPILLS: usize = 600_000;
+
 /// From so many instructions of a function on, copies included, a function of single warps has one masked
 /// copy of each block and no further versions. Chosen: kernels below become at most about 50,000 LLVM
 /// instructions.
@@ -176,6 +180,14 @@ pub(crate) const ENTRY_LOADS_PER_INSTRUCTION: usize = 1;
 /// If the limit of [`ENTRY_LOADS_PER_INSTRUCTION`] is lower, this one. Chosen: small functions keep all
 /// entries.
 pub(crate) const ENTRY_LOADS_MIN: usize = 1_024;
+
+/// From so many moves of varying registers at entries, barriers and side exits on, a function of masked copies
+/// alone spills registers to the warp frame. Chosen: functions with fewer compile in less than a second.
+pub(crate) const SPILL_MIN_MOVES: usize = 8_192;
+
+/// A register is spilled if it has more than so many moves for each load and store of the spilled register.
+/// Chosen: a load or store in the lanes of a mask takes a few instructions, as the phi behind a move does.
+pub(crate) const SPILL_MIN_MOVES_PER_ACCESS: usize = 2;
 
 /// From so many registers on that the side exits of a function save, copies included, they share the code.
 /// Chosen: functions below are small, and each exit stays one block.

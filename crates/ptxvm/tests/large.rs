@@ -205,3 +205,82 @@ fn a_large_kernel_continues_where_it_has_no_entry() {
         assert_eq!(out.read().expect("to be read"), expected, "{engine:?}");
     }
 }
+
+/// The values of [`barriers`] that each thread computes with: all of them are live at every barrier.
+const VALUES: u32 = 200;
+
+/// A kernel of so many conditions on a value, with an exchange with the next thread behind each. Its code
+/// would mostly move registers if each barrier and side exit stored all of them.
+fn barriers(count: u32) -> String {
+    let mut text = format!(
+        ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry large(.param .u64 out)\n{{
+        .reg .b32 %r<9>; .reg .b32 %a<{VALUES}>; .reg .b64 %d<3>; .reg .pred %p<2>;
+        .shared .b32 words[64];
+        ld.param.u64 %d1, [out]; mov.u32 %r1, %tid.x; mul.wide.u32 %d2, %r1, 4; add.u64 %d1, %d1, %d2;
+        mov.u32 %r2, words; shl.b32 %r3, %r1, 2; add.u32 %r4, %r2, %r3;
+        add.u32 %r5, %r1, 1; and.b32 %r5, %r5, 63; shl.b32 %r5, %r5, 2; add.u32 %r5, %r2, %r5;\n"
+    );
+    for i in 0..VALUES {
+        writeln!(text, "mul.lo.u32 %a{i}, %r1, %r1; mad.lo.u32 %a{i}, %a{i}, {i}, {i};").expect("to memory");
+    }
+    for i in 0..count {
+        let (own, next, bit) = (i % VALUES, (i + 1) % VALUES, 1 << (i % 7));
+        writeln!(
+            text,
+            "and.b32 %r6, %a{own}, {bit}; setp.ne.u32 %p1, %r6, 0; @%p1 bra E{i};
+            mad.lo.u32 %a{own}, %a{next}, 3, {i}; shr.u32 %a{next}, %a{own}, 7; bra.uni J{i};
+            E{i}: xor.b32 %a{own}, %a{own}, {i}; add.u32 %a{next}, %a{next}, %a{own};
+            J{i}: st.shared.u32 [%r4], %a{own}; bar.sync 0; ld.shared.u32 %r7, [%r5];
+            add.u32 %a{next}, %a{next}, %r7; bar.sync 0;"
+        )
+        .expect("to memory");
+    }
+    text.push_str("mov.u32 %r8, 0;\n");
+    for i in 0..VALUES {
+        writeln!(text, "mad.lo.u32 %r8, %r8, 31, %a{i};").expect("to memory");
+    }
+    text + "st.global.u32 [%d1], %r8; ret; }\n"
+}
+
+/// The results of the 64 threads of [`barriers`].
+fn exchanged(count: u32) -> Vec<u32> {
+    let first = |tid: u32| (0..VALUES).map(|i| (tid * tid).wrapping_mul(i).wrapping_add(i)).collect();
+    let mut threads: Vec<Vec<u32>> = (0..64).map(first).collect();
+    for i in 0..count {
+        let (own, next) = ((i % VALUES) as usize, ((i + 1) % VALUES) as usize);
+        for all in &mut threads {
+            if all[own] & 1 << (i % 7) == 0 {
+                all[own] = all[next].wrapping_mul(3).wrapping_add(i);
+                all[next] = all[own] >> 7;
+            } else {
+                all[own] ^= i;
+                all[next] = all[next].wrapping_add(all[own]);
+            }
+        }
+        let words: Vec<u32> = threads.iter().map(|all| all[own]).collect();
+        for (tid, all) in threads.iter_mut().enumerate() {
+            all[next] = all[next].wrapping_add(words[(tid + 1) % 64]);
+        }
+    }
+    threads
+        .iter()
+        .map(|all| all.iter().fold(0, |sum: u32, a| sum.wrapping_mul(31).wrapping_add(*a)))
+        .collect()
+}
+
+#[test]
+fn a_kernel_of_many_barriers_and_live_values_is_compiled() {
+    const CONDITIONS: u32 = 140;
+    let vm = Vm::with(Options { cache: CodeCache::Off, ..Options::default() }).expect("a device");
+    let module = vm.load("large.ptx", &barriers(CONDITIONS)).expect("accepted");
+    let kernel = module.kernel("large").expect("there");
+    let expected = exchanged(CONDITIONS);
+    for engine in [Engine::Interp, Engine::Jit] {
+        let out = vm.zeros::<u32>(64).expect("memory");
+        let launch = Launch::new([1, 1, 1], [64, 1, 1]).engine(engine);
+        let launch = launch.args(&kernel, &[Arg::buffer(&out)]).expect("arguments");
+        let report = vm.launch(&kernel, &launch).expect("it runs");
+        assert_eq!(report.ran.native, engine == Engine::Jit);
+        assert_eq!(out.read().expect("to be read"), expected, "{engine:?}");
+    }
+}

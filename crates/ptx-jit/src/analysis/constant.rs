@@ -278,6 +278,8 @@ impl Search<'_> {
             }
             OpKind::Restore(..) => self.determined(*def).or_else(|| self.copied(own, *def)),
             OpKind::Load(_)
+            | OpKind::Reload(_)
+            | OpKind::Spill(_)
             | OpKind::Reduced(..)
             | OpKind::EntryMask
             | OpKind::EntryLive

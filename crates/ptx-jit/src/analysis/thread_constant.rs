@@ -45,6 +45,7 @@ pub(crate) fn constants(func: &Func, function: &Function) -> Vec<bool> {
                     OpKind::Restore(resume, reg) => {
                         func.kept(*resume, *reg).is_some_and(|name| constant[name.0 as usize])
                     }
+                    OpKind::Reload(_) => false,
                     // A register as native code or the interpreter left it.
                     OpKind::Load(_) | OpKind::Mask(_) | OpKind::EntryMask | OpKind::EntryLive => true,
                     OpKind::EntryCarry | OpKind::EntryTurns | OpKind::Count(_) | OpKind::Reduced(..) => false,
@@ -56,7 +57,7 @@ pub(crate) fn constants(func: &Func, function: &Function) -> Vec<bool> {
                     | OpKind::And
                     | OpKind::AndNot
                     | OpKind::Or => from(op),
-                    OpKind::Guard(..) | OpKind::Ahead(_) | OpKind::Spare(..) => continue,
+                    OpKind::Guard(..) | OpKind::Ahead(_) | OpKind::Spare(..) | OpKind::Spill(_) => continue,
                 };
                 if !known {
                     op.defs.iter().for_each(|def| vary(&mut constant, *def));

@@ -12,6 +12,7 @@ use super::entries::entries;
 use super::fuel::fuel;
 use super::pending::Parking;
 use super::region::{self, Region};
+use super::spill;
 use crate::analysis::divergence::Facts;
 use crate::wir::loops::loops;
 use crate::wir::{
@@ -75,6 +76,10 @@ struct Builder<'a, M: Effects> {
     copies: Copies,
     /// The number of operations so far.
     ops: usize,
+    /// The most operations.
+    max_ops: usize,
+    /// The numbers of the spilled registers.
+    spilled: BitSet,
     /// For each block, where lanes may be pending when it starts.
     may: Vec<BitSet>,
     /// For each PTX block, the region that its branch is if-converted with.
@@ -92,16 +97,28 @@ pub(crate) struct Graph {
     pub(crate) may: Vec<BitSet>,
 }
 
-/// `None` if the function would be too large. `if_convert`: whether small divergent regions execute under
-/// masks; only full copies have such regions.
+/// How a function is built.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plan<'a> {
+    /// The copies of its blocks.
+    pub(crate) copies: Copies,
+    /// The registers that are in the warp frame; only single warps have any.
+    pub(crate) spilled: &'a BTreeSet<Reg>,
+    /// The most operations, with one for each register that a side exit saves.
+    pub(crate) max_ops: usize,
+    /// Whether small divergent regions execute under masks; only full copies have such regions.
+    pub(crate) if_convert: bool,
+}
+
+/// `None` if the function would be too large.
 pub(crate) fn build(
     function: &Function,
     shape: LaunchShape,
     machine: &impl Effects,
     facts: &Facts,
-    copies: Copies,
-    if_convert: bool,
+    plan: Plan<'_>,
 ) -> Option<Graph> {
+    let Plan { copies, if_convert, max_ops, .. } = plan;
     // The analysis of pending lanes takes time quadratic in the number of blocks, which must stay a small
     // part of the whole.
     if function.blocks.len() > crate::tuning::MAX_BLOCKS / 4 {
@@ -127,8 +144,14 @@ pub(crate) fn build(
             starts.push(0);
         }
     }
-    let parking = Parking::new(function, facts, &live, &starts);
+    let mut parking = Parking::new(function, facts, &live, &starts);
     let registers = live.registers;
+    let mut spilled = BitSet::new(registers.len());
+    for reg in plan.spilled {
+        spilled.insert(registers.number(*reg));
+        // In the frame, each lane has the register of its own.
+        parking.captured.iter_mut().for_each(|captured| captured.remove(registers.number(*reg)));
+    }
     let mut kinds: Vec<Kind> = (0..registers.len()).map(|n| Kind::Reg(registers.reg(n).class)).collect();
     kinds.extend([Kind::Mask, Kind::Mask, Kind::Mask, Kind::Count, Kind::Count, Kind::Count, Kind::Count]);
     kinds.extend(function.blocks.iter().map(|_| Kind::Mask));
@@ -157,6 +180,8 @@ pub(crate) fn build(
         shape,
         copies,
         ops: 0,
+        max_ops,
+        spilled,
         may: Vec::new(),
         regions: HashMap::new(),
     };
@@ -172,6 +197,7 @@ pub(crate) fn build(
     if builder.is_full() {
         return None;
     }
+    builder.insert_spills();
     let mut waits = vec![None; builder.kinds.len()];
     for block in 0..function.blocks.len() as u32 {
         waits[builder.parked(block).0 as usize] = Some(block);
@@ -272,6 +298,25 @@ impl<M: Effects> Builder<'_, M> {
         node
     }
 
+    /// Inserts the loads and stores of spilled registers.
+    fn insert_spills(&mut self) {
+        if self.spilled.count() == 0 {
+            return;
+        }
+        let (registers, mask) = (self.live.registers, self.var(Var::Mask));
+        let spilled = &self.spilled;
+        let reg_of = |name: Value| {
+            let number = name.0 as usize;
+            (number < registers.len() && spilled.contains(number)).then(|| registers.reg(number))
+        };
+        self.blocks.iter_mut().for_each(|block| spill::insert(block, reg_of, mask));
+    }
+
+    /// The registers of a set that are not in the warp frame.
+    fn not_spilled(&self, registers: &BitSet) -> Vec<usize> {
+        registers.iter().filter(|number| !self.spilled.contains(*number)).collect()
+    }
+
     fn drain(&mut self) {
         while !self.is_full()
             && let Some((block, full, node)) = self.work.pop()
@@ -282,13 +327,13 @@ impl<M: Effects> Builder<'_, M> {
 
     /// Whether the function is too large.
     fn is_full(&self) -> bool {
-        self.blocks.len() > crate::tuning::MAX_BLOCKS || self.ops > crate::tuning::MAX_OPS
+        self.blocks.len() > crate::tuning::MAX_BLOCKS || self.ops > self.max_ops
     }
 
     fn entry(&mut self, block: u32) -> Entry {
         let shape = self.shape;
         let node = self.node(block, true, self.no_blocks());
-        let live: Vec<usize> = self.live.live_in[block as usize].iter().collect();
+        let live = self.not_spilled(&self.live.live_in[block as usize]);
         let mut relies = Vec::new();
         for number in live {
             let reg = self.live.registers.reg(number);
@@ -339,6 +384,10 @@ impl<M: Effects> Builder<'_, M> {
 
     /// Where a warp without a frame starts: its registers are zero.
     fn start(&mut self) -> BlockId {
+        if self.spilled.count() > 0 {
+            let none = BitSet::new(self.live.registers.len());
+            return self.exit_node(0, true, ExitReason::Declined, &none, &self.no_blocks());
+        }
         let node = self.node(0, true, self.no_blocks());
         self.counters(node);
         self.choose(node, 0);
@@ -403,7 +452,7 @@ impl<M: Effects> Builder<'_, M> {
         let mut groups = Vec::new();
         for p in parked.iter() {
             let mut regs = Vec::new();
-            for n in self.live.live_in[p].clone().iter() {
+            for n in self.not_spilled(&self.live.live_in[p]) {
                 let captured = self.parking.captured[p].contains(n);
                 let name = if captured { self.cap(p as u32, n as u32) } else { Value(n as u32) };
                 regs.push((self.live.registers.reg(n), name));
@@ -415,7 +464,8 @@ impl<M: Effects> Builder<'_, M> {
 
     fn exit_of(&mut self, why: ExitReason, live: &BitSet, parked: &[Pending]) -> Exit {
         let registers = self.live.registers;
-        let regs: Vec<_> = live.iter().map(|n| (registers.reg(n), Value(n as u32))).collect();
+        let live = self.not_spilled(live).into_iter();
+        let regs: Vec<_> = live.map(|n| (registers.reg(n), Value(n as u32))).collect();
         self.ops += regs.len() + parked.iter().map(|group| group.regs.len()).sum::<usize>();
         Exit {
             why,

@@ -13,7 +13,8 @@ use crate::tuning::LARGE_FUNCTION_MIN_INSTRUCTIONS;
 use crate::wir::dom::Dominators;
 use crate::wir::uses::{DefUse, Readers};
 use crate::wir::{Func, Op, OpKind, Site};
-use std::collections::HashMap;
+use ptx::ir::Reg;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 /// Facts about a function.
@@ -43,6 +44,8 @@ pub(super) struct Facts {
     pub(super) rare: Vec<bool>,
     /// Whether it has so many instructions that it has masked copies alone, and no block further versions.
     pub(super) large: bool,
+    /// The registers that are in the warp frame.
+    pub(super) spilled: HashSet<Reg>,
     /// How instructions are lowered, as far as that was asked.
     pub(super) lowerings: HashMap<Site, Option<Rc<Lowering>>>,
 }
@@ -66,9 +69,18 @@ impl Facts {
             loose: Vec::new(),
             rare: Vec::new(),
             large: is_large(job.func),
+            spilled: spilled(job.func),
             lowerings: HashMap::new(),
         }
     }
+}
+
+fn spilled(func: &Func) -> HashSet<Reg> {
+    let spilled = |op: &Op| match op.kind {
+        OpKind::Reload(reg) | OpKind::Spill(reg) => Some(reg),
+        _ => None,
+    };
+    func.blocks.iter().flat_map(|block| &block.ops).filter_map(spilled).collect()
 }
 
 /// Whether a function was built of masked copies alone because it is large.

@@ -520,6 +520,15 @@ impl Codegen<'_> {
                 return self.select_mask(mask, op);
             }
             OpKind::SelectPred { negated } => return self.select_pred(*negated, op),
+            OpKind::Reload(reg) => {
+                let rep = self.load_reg(*reg, op.defs[0], self.entry.own);
+                self.values.reps[op.defs[0].0 as usize] = Some(rep);
+                return;
+            }
+            OpKind::Spill(reg) => {
+                let mask = self.scalar(op.uses[0]);
+                return self.store_reg(*reg, op.uses[1], Some(mask));
+            }
             OpKind::Load(reg) => {
                 let rep = self.load(*reg, op.defs[0]);
                 self.values.reps[op.defs[0].0 as usize] = Some(rep);

@@ -97,6 +97,8 @@ impl Codegen<'_> {
                 | OpKind::Or => {}
                 OpKind::Spare(..)
                 | OpKind::Load(_)
+                | OpKind::Reload(_)
+                | OpKind::Spill(_)
                 | OpKind::Restore(..)
                 | OpKind::Reduced(..)
                 | OpKind::Mask(_)

@@ -29,6 +29,16 @@ impl Codegen<'_> {
         // The source registers; the carry flags follow them.
         let mut sources: Vec<Reg> = Vec::new();
         inst.srcs.iter().for_each(|src| src.for_each_reg(&mut |reg| sources.push(reg)));
+        let mut places: Vec<Reg> = Vec::new();
+        inst.for_each_def(&mut |reg| places.push(reg));
+        // A spilled register has the values of pending lanes in the frame, but the step may be called for all
+        // lanes of the call.
+        let mut kept: Vec<(Reg, Vec<Value>)> = Vec::new();
+        for reg in sources.iter().chain(&places).filter(|reg| self.facts.spilled.contains(reg)) {
+            if kept.iter().all(|(have, _)| have != reg) {
+                kept.push((*reg, (0..self.chunks()).map(|c| self.load_chunk(*reg, c)).collect()));
+            }
+        }
         let owned = if self.position.full { None } else { Some(self.entry.own) };
         let mut stored: Vec<Reg> = Vec::new();
         for (reg, name) in sources.iter().zip(&op.uses[1..]) {
@@ -51,8 +61,6 @@ impl Codegen<'_> {
             (false, _) => self.scalar(op.uses[0]),
         };
         self.call_step(site, mask);
-        let mut places: Vec<Reg> = Vec::new();
-        inst.for_each_def(&mut |reg| places.push(reg));
         let mut reps = Vec::new();
         for (at, def) in op.defs.iter().enumerate() {
             let rep = match places.get(at) {
@@ -63,6 +71,9 @@ impl Codegen<'_> {
                 self.values.reps[def.0 as usize] = Some(rep.clone());
             }
             reps.push(rep);
+        }
+        for (reg, chunks) in kept {
+            self.store_chunks(reg, &chunks);
         }
         reps
     }

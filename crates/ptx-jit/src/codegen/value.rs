@@ -625,6 +625,17 @@ impl Codegen<'_> {
         }
     }
 
+    /// Stores vectors, one for each chunk, to a register in the warp frame.
+    pub(super) fn store_chunks(&mut self, reg: Reg, chunks: &[Value]) {
+        let (place, bits) = self.place(reg);
+        if bits == 1 {
+            return self.b.store(self.mask_of(chunks), place, 4);
+        }
+        for (c, chunk) in (0..).zip(chunks) {
+            self.b.store(*chunk, self.place_chunk(reg, c), self.width * bits / 8);
+        }
+    }
+
     /// Stores a value to its register in the warp frame, in the lanes of `mask`; `None`: in all lanes.
     pub(super) fn store_reg(&mut self, reg: Reg, name: wir::Value, mask: Option<Value>) {
         let (place, bits) = self.place(reg);

@@ -260,6 +260,8 @@ impl Codegen<'_> {
                     && crate::isel::choose(inst, &self.env).is_some_and(|lowering| !lowering.branches)
             }
             OpKind::Load(_)
+            | OpKind::Reload(_)
+            | OpKind::Spill(_)
             | OpKind::Restore(..)
             | OpKind::Reduced(..)
             | OpKind::EntryMask

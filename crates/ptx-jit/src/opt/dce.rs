@@ -1,6 +1,7 @@
 //! Dead code elimination: removes phis and operations whose results nothing reads.
 //!
-//! Invariant: an operation with an observable effect stays: an instruction that is not pure, or a side exit.
+//! Invariant: an operation with an observable effect stays: an instruction that is not pure, a store to
+//! the warp frame, or a side exit.
 
 use crate::wir::uses::{Def, DefUse};
 use crate::wir::{Effects, Func, Op, OpKind, Value};
@@ -12,7 +13,7 @@ pub(crate) fn sweep(func: &mut Func, function: &Function, machine: &impl Effects
     let definitions = DefUse::new(func);
     let needed_itself = |op: &Op| match &op.kind {
         OpKind::Inst(site) => !site.inst(function).is_some_and(|inst| machine.is_pure(inst)),
-        OpKind::Guard(..) | OpKind::Ahead(_) | OpKind::Spare(..) => true,
+        OpKind::Guard(..) | OpKind::Ahead(_) | OpKind::Spare(..) | OpKind::Spill(_) => true,
         _ => false,
     };
     let mut needed = vec![false; func.kinds.len()];

@@ -89,6 +89,10 @@ pub enum OpKind {
     },
     /// Loads the register from the warp frame.
     Load(Reg),
+    /// Loads the spilled register ([`build::spill`](crate::build::spill)) from the warp frame, in all lanes.
+    Reload(Reg),
+    /// Stores the spilled register to the warp frame, in the lanes of the mask. Uses: mask, value.
+    Spill(Reg),
     /// Loads the register from the barrier slot where the warp saved it: an index of [`Func::resumes`], and
     /// the register.
     Restore(u32, Reg),
@@ -382,6 +386,12 @@ pub struct Func {
 }
 
 impl Func {
+    /// Whether it has spilled registers.
+    pub(crate) fn has_spills(&self) -> bool {
+        let is_reload = |op: &Op| matches!(op.kind, OpKind::Reload(_));
+        self.blocks.iter().any(|block| block.ops.iter().any(is_reload))
+    }
+
     /// The instructions, those of copies included.
     pub(crate) fn instructions(&self) -> impl Iterator<Item = Site> + '_ {
         self.blocks.iter().flat_map(|block| &block.ops).filter_map(|op| match op.kind {

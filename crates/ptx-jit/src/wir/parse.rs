@@ -511,6 +511,8 @@ fn op_kind(word: &str, words: &mut Words<'_>) -> Parsed<(OpKind, Vec<Value>)> {
         "select-pred" => OpKind::SelectPred { negated: false },
         "select-pred-not" => OpKind::SelectPred { negated: true },
         "load" => OpKind::Load(words.reg()?),
+        "reload" => OpKind::Reload(words.reg()?),
+        "spill" => OpKind::Spill(words.reg()?),
         "restore" => OpKind::Restore(words.number()?, words.reg()?),
         "reduced" => OpKind::Reduced(words.number()?, words.reg()?),
         "mask" => {

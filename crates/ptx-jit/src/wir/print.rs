@@ -106,6 +106,8 @@ impl Printer<'_> {
             OpKind::SelectMask => write!(self.out, "select-mask")?,
             OpKind::SelectPred { negated } => write!(self.out, "select-pred{}", not(*negated))?,
             OpKind::Load(reg) => write!(self.out, "load {reg}")?,
+            OpKind::Reload(reg) => write!(self.out, "reload {reg}")?,
+            OpKind::Spill(reg) => write!(self.out, "spill {reg}")?,
             OpKind::Restore(resume, reg) => write!(self.out, "restore {resume} {reg}")?,
             OpKind::Reduced(resume, reg) => write!(self.out, "reduced {resume} {reg}")?,
             OpKind::Mask(bits) => write!(self.out, "mask {bits:#x}")?,

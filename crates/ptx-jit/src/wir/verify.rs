@@ -224,7 +224,8 @@ impl<E: Effects> Verifier<'_, E> {
             OpKind::Inst(site) => return self.instruction(*site, op),
             OpKind::SelectMask => (vec![Mask, defined()?, defined()?], vec![defined()?]),
             OpKind::SelectPred { .. } => (vec![PRED, defined()?, defined()?], vec![defined()?]),
-            OpKind::Load(reg) => (vec![], vec![Kind::Reg(reg.class)]),
+            OpKind::Load(reg) | OpKind::Reload(reg) => (vec![], vec![Kind::Reg(reg.class)]),
+            OpKind::Spill(reg) => (vec![Mask, Kind::Reg(reg.class)], vec![]),
             OpKind::Restore(resume, reg) | OpKind::Reduced(resume, reg) => {
                 if *resume as usize >= self.func.resumes.len() {
                     return Err(format!("there is no resume point {resume}"));
@@ -425,6 +426,8 @@ fn name(op: &Op) -> &'static str {
         OpKind::SelectMask => "select-mask",
         OpKind::SelectPred { .. } => "select-pred",
         OpKind::Load(_) => "load",
+        OpKind::Reload(_) => "reload",
+        OpKind::Spill(_) => "spill",
         OpKind::Restore(..) => "restore",
         OpKind::Reduced(..) => "reduced",
         OpKind::Mask(_) => "mask",

@@ -308,6 +308,7 @@ impl<M: Effects> Classifier<'_, M> {
                 }
                 self.set(op.defs[0], class)
             }
+            OpKind::Reload(_) => self.set(op.defs[0], Shape::Varying),
             OpKind::Restore(resume, reg) => {
                 let class = func.kept(*resume, *reg).map_or(Shape::Varying, |name| self.class(name).clone());
                 self.set(op.defs[0], class)
@@ -327,7 +328,7 @@ impl<M: Effects> Classifier<'_, M> {
             | OpKind::Add(_)
             | OpKind::AddLanes(_)
             | OpKind::AddWarps(_) => self.set(op.defs[0], Shape::Uniform(None)),
-            OpKind::Guard(..) | OpKind::Ahead(_) | OpKind::Spare(..) => false,
+            OpKind::Guard(..) | OpKind::Ahead(_) | OpKind::Spare(..) | OpKind::Spill(_) => false,
         }
     }
 

@@ -50,6 +50,10 @@ impl<M: Effects> Builder<'_, M> {
     /// [`Func::resumes`].
     pub(super) fn behind(&mut self, block: u32, full: bool) -> Option<u32> {
         let Barrier { id, counted, next, .. } = self.barrier(block)?;
+        // Spilled registers need a warp frame, which only the scheduler changes at a barrier.
+        if self.spilled.count() > 0 {
+            return None;
+        }
         // Some warps of a coarse warp may have exited, and a barrier that counts would not see that.
         if counted && !full && self.shape.team > 1 {
             return None;
