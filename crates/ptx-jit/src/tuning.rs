@@ -181,8 +181,9 @@ pub(crate) const ENTRY_LOADS_PER_INSTRUCTION: usize = 1;
 /// entries.
 pub(crate) const ENTRY_LOADS_MIN: usize = 1_024;
 
-/// From so many moves of varying registers at entries, barriers and side exits on, a function of masked copies
-/// alone spills registers to the warp frame. Chosen: functions with fewer compile in less than a second.
+/// From so many moves of varying registers at entries, barriers and side exits on, a function of masked
+/// copies alone spills registers to the warp frame. Chosen: functions with fewer compile in less than a
+/// second.
 pub(crate) const SPILL_MIN_MOVES: usize = 8_192;
 
 /// A register is spilled if it has more than so many moves for each load and store of the spilled register.

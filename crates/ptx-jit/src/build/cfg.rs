@@ -6,13 +6,13 @@
 
 mod barrier;
 mod if_convert;
+mod spilled;
 mod switch;
 
 use super::entries::entries;
 use super::fuel::fuel;
 use super::pending::Parking;
 use super::region::{self, Region};
-use super::spill;
 use crate::analysis::divergence::Facts;
 use crate::wir::loops::loops;
 use crate::wir::{
@@ -296,25 +296,6 @@ impl<M: Effects> Builder<'_, M> {
         self.bodies.insert((block, full), node);
         self.work.push((block, full, node));
         node
-    }
-
-    /// Inserts the loads and stores of spilled registers.
-    fn insert_spills(&mut self) {
-        if self.spilled.count() == 0 {
-            return;
-        }
-        let (registers, mask) = (self.live.registers, self.var(Var::Mask));
-        let spilled = &self.spilled;
-        let reg_of = |name: Value| {
-            let number = name.0 as usize;
-            (number < registers.len() && spilled.contains(number)).then(|| registers.reg(number))
-        };
-        self.blocks.iter_mut().for_each(|block| spill::insert(block, reg_of, mask));
-    }
-
-    /// The registers of a set that are not in the warp frame.
-    fn not_spilled(&self, registers: &BitSet) -> Vec<usize> {
-        registers.iter().filter(|number| !self.spilled.contains(*number)).collect()
     }
 
     fn drain(&mut self) {

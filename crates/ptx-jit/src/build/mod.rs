@@ -2,8 +2,8 @@
 //!
 //! `cfg` builds full and masked copies of blocks, `cfg::if_convert` executes small divergent regions under
 //! masks, which `region` finds, `entries` chooses where native code can be entered, `pending` finds the
-//! registers to save for pending lanes, `spill` the registers that stay in the warp frame, `fuel` computes the fuel of an iteration, and `ssa` renames variables
-//! to values.
+//! registers to save for pending lanes, `spill` the registers that stay in the warp frame, `fuel` computes
+//! the fuel of an iteration, and `ssa` renames variables to values.
 //!
 //! Invariant: the interpreter's convergence policy decides which lanes execute together, in every copy.
 

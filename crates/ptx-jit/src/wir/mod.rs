@@ -89,7 +89,7 @@ pub enum OpKind {
     },
     /// Loads the register from the warp frame.
     Load(Reg),
-    /// Loads the spilled register ([`build::spill`](crate::build::spill)) from the warp frame, in all lanes.
+    /// Loads the spilled register (`build::spill`) from the warp frame, in all lanes.
     Reload(Reg),
     /// Stores the spilled register to the warp frame, in the lanes of the mask. Uses: mask, value.
     Spill(Reg),
