@@ -24,6 +24,7 @@ use crate::finding::{Finding, Kind};
 use crate::recorder::Recorder;
 use ptx::ir::{Function, Inst, Src, Terminator};
 use ptx::isa::{Op, ShflMode};
+use ptx_exec::bind::shfl_semantics;
 use ptx_exec::bound::BarrierKind;
 use ptx_exec::lanes::{Lane, LaneMask, Registers, lanes_of};
 use ptx_exec::watch::{
@@ -528,13 +529,7 @@ fn never_completes(teller: &Teller<'_>, (id, bar): (usize, &Bar), place: Place, 
 
 /// Whether lanes of a `shfl` read from lanes that do not take part.
 fn sources(state: &Warp, mode: Option<ShflMode>, lanes: LaneMask, teller: &Teller<'_>) {
-    let mode = match mode {
-        Some(ShflMode::Up) => ptx_sem::ShflMode::Up,
-        Some(ShflMode::Down) => ptx_sem::ShflMode::Down,
-        Some(ShflMode::Bfly) => ptx_sem::ShflMode::Bfly,
-        Some(ShflMode::Idx) => ptx_sem::ShflMode::Idx,
-        None => return,
-    };
+    let Some(mode) = mode.map(shfl_semantics) else { return };
     let mut wrong = 0;
     let mut from = 0;
     for lane in lanes_of(lanes) {

@@ -189,21 +189,25 @@ fn synced(conditions: u32, tid: u32) -> u32 {
     all.iter().fold(0, |sum, a| sum.wrapping_mul(31).wrapping_add(*a))
 }
 
-#[test]
-fn a_large_kernel_continues_where_it_has_no_entry() {
-    const CONDITIONS: u32 = 150;
+/// Launches a kernel of one CTA in both engines, and compares the results of its threads.
+fn check(text: &str, expected: &[u32]) {
     let vm = Vm::with(Options { cache: CodeCache::Off, ..Options::default() }).expect("a device");
-    let module = vm.load("large.ptx", &syncs(CONDITIONS)).expect("accepted");
-    let kernel = module.kernel("large").expect("there");
-    let expected: Vec<u32> = (0..96).map(|tid| synced(CONDITIONS, tid)).collect();
+    let kernel = vm.load("large.ptx", text).expect("accepted").kernel("large").expect("there");
     for engine in [Engine::Interp, Engine::Jit] {
-        let out = vm.zeros::<u32>(96).expect("memory");
-        let launch = Launch::new([1, 1, 1], [96, 1, 1]).engine(engine);
+        let out = vm.zeros::<u32>(expected.len()).expect("memory");
+        let launch = Launch::new([1, 1, 1], [expected.len() as u32, 1, 1]).engine(engine);
         let launch = launch.args(&kernel, &[Arg::buffer(&out)]).expect("arguments");
         let report = vm.launch(&kernel, &launch).expect("it runs");
         assert_eq!(report.ran.native, engine == Engine::Jit);
         assert_eq!(out.read().expect("to be read"), expected, "{engine:?}");
     }
+}
+
+#[test]
+fn a_large_kernel_continues_where_it_has_no_entry() {
+    const CONDITIONS: u32 = 150;
+    let expected: Vec<u32> = (0..96).map(|tid| synced(CONDITIONS, tid)).collect();
+    check(&syncs(CONDITIONS), &expected);
 }
 
 /// The values of [`barriers`] that each thread computes with: all of them are live at every barrier.
@@ -271,16 +275,5 @@ fn exchanged(count: u32) -> Vec<u32> {
 #[test]
 fn a_kernel_of_many_barriers_and_live_values_is_compiled() {
     const CONDITIONS: u32 = 140;
-    let vm = Vm::with(Options { cache: CodeCache::Off, ..Options::default() }).expect("a device");
-    let module = vm.load("large.ptx", &barriers(CONDITIONS)).expect("accepted");
-    let kernel = module.kernel("large").expect("there");
-    let expected = exchanged(CONDITIONS);
-    for engine in [Engine::Interp, Engine::Jit] {
-        let out = vm.zeros::<u32>(64).expect("memory");
-        let launch = Launch::new([1, 1, 1], [64, 1, 1]).engine(engine);
-        let launch = launch.args(&kernel, &[Arg::buffer(&out)]).expect("arguments");
-        let report = vm.launch(&kernel, &launch).expect("it runs");
-        assert_eq!(report.ran.native, engine == Engine::Jit);
-        assert_eq!(out.read().expect("to be read"), expected, "{engine:?}");
-    }
+    check(&barriers(CONDITIONS), &exchanged(CONDITIONS));
 }

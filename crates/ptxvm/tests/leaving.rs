@@ -34,7 +34,7 @@ fn main() -> std::process::ExitCode {
 mod process {
     use super::device::text;
     use libtest_mimic::Failed;
-    use ptxvm::{Arg, CodeCache, CodeSource, Launch, Options, Vm};
+    use ptxvm::{Arg, CodeCache, CodeSource, Launch, Options, Ran, Vm};
     use std::fmt::Write as _;
     use std::path::PathBuf;
     use std::process::{Command, ExitCode, ExitStatus};
@@ -52,18 +52,26 @@ mod process {
         for i in 0..400 {
             writeln!(middle, "mad.lo.u32 %r2, %r2, %r1, {i};\nxor.b32 %r2, %r2, %r3;").expect("to memory");
         }
-        let kernel = vm.load("turns.ptx", &text(&middle)).expect("accepted").kernel("turns").expect("there");
+        launch_until(vm, &text(&middle), |_| super::device::compiling());
+        std::thread::sleep(Duration::from_micros(100) * delay);
+    }
+
+    /// Launches a kernel until `ends` holds for a launch, and leaves the device in place. Returns the report
+    /// of the last launch.
+    fn launch_until(vm: Vm, text: &str, ends: impl Fn(&Ran) -> bool) -> Option<Box<Ran>> {
+        let kernel = vm.load("turns.ptx", text).expect("accepted").kernel("turns").expect("there");
         let out = vm.zeros::<u32>(64).expect("memory");
+        let mut ran = None;
         for _ in 0..20_000 {
             let launch = Launch::new([1, 1, 1], [64, 1, 1]).threads(2);
             let launch = launch.args(&kernel, &[Arg::buffer(&out), 10.into()]).expect("arguments");
-            vm.launch(&kernel, &launch).expect("no trap");
-            if super::device::compiling() {
+            let ended = ends(ran.insert(vm.launch(&kernel, &launch).expect("no trap").ran));
+            if ended {
                 break;
             }
         }
-        std::thread::sleep(Duration::from_micros(100) * delay);
         std::mem::forget((vm, kernel, out));
+        ran
     }
 
     /// Makes this program a process that ends long before its kernel is compiled; a folder for code follows.
@@ -82,21 +90,9 @@ mod process {
                 .expect("to memory");
             writeln!(middle, "xor.b32 %r2, %r2, %r3;\nl{i}:").expect("to memory");
         }
-        let kernel = vm.load("turns.ptx", &text(&middle)).expect("accepted").kernel("turns").expect("there");
-        let out = vm.zeros::<u32>(64).expect("memory");
-        for _ in 0..20_000 {
-            let launch = Launch::new([1, 1, 1], [64, 1, 1]).threads(2);
-            let launch = launch.args(&kernel, &[Arg::buffer(&out), 10.into()]).expect("arguments");
-            let ran = vm.launch(&kernel, &launch).expect("no trap").ran;
-            if ran.source == Some(CodeSource::Disk) {
-                return ExitCode::from(FOUND);
-            }
-            if ran.native || super::device::compiling() {
-                break;
-            }
-        }
-        std::mem::forget((vm, kernel, out));
-        ExitCode::SUCCESS
+        let last = launch_until(vm, &text(&middle), |ran| ran.native || super::device::compiling());
+        let found = last.is_some_and(|ran| ran.source == Some(CodeSource::Disk));
+        ExitCode::from(if found { FOUND } else { 0 })
     }
 
     pub(super) fn gets_code() -> Result<(), Failed> {

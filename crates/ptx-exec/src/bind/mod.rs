@@ -55,6 +55,7 @@ use ptx::check::module::FuncId;
 use ptx::ir::{Base, Callee, Inst, Program, RegClass, Src, Terminator};
 use ptx::isa::{Class, Mods, Op, RowId, Ty};
 use ptx_sem::{VideoLanes, VideoScalarOp, VideoSimdOp};
+pub use warp::shfl_semantics;
 
 /// Selects by type; types that are not listed are not bound.
 macro_rules! by_type {

@@ -22,12 +22,17 @@ type Write = Box<dyn Fn(&mut Registers, LaneMask, &SyncOut) + Send + Sync>;
 
 fn shfl_mode(o: &Operands<'_>) -> Result<sem::ShflMode, Missing> {
     let words = |w| matches!(w, Word::Up | Word::Down | Word::Bfly | Word::Idx);
-    Ok(match o.ask(Slot::Mode, words, |mods| mods.shfl_mode())? {
+    Ok(shfl_semantics(o.ask(Slot::Mode, words, |mods| mods.shfl_mode())?))
+}
+
+/// The mode of `shfl` that [`ptx_sem::shfl_source`] takes.
+pub fn shfl_semantics(mode: ShflMode) -> sem::ShflMode {
+    match mode {
         ShflMode::Up => sem::ShflMode::Up,
         ShflMode::Down => sem::ShflMode::Down,
         ShflMode::Bfly => sem::ShflMode::Bfly,
         ShflMode::Idx => sem::ShflMode::Idx,
-    })
+    }
 }
 
 fn shfl_combine(mode: sem::ShflMode, mask: LaneMask, sources: &SyncIn) -> SyncOut {

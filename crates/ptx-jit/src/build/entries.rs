@@ -14,14 +14,6 @@ use ptx::ir::{Function, Inst, Src, Terminator};
 use ptx::isa::{Op, ShflMode};
 use std::collections::BTreeSet;
 
-/// Whether the instruction is a step of a butterfly. Behind an entry, a value and what lanes took from it are
-/// phis of each other's registers, so nothing would be known of their sum
-/// ([`equal_lanes`](crate::analysis::shape)).
-fn is_butterfly(inst: &Inst) -> bool {
-    let constant = inst.srcs[1..].iter().all(|src| matches!(src, Src::Imm(_) | Src::Absent));
-    inst.op == Op::ShflSync && inst.mods.shfl_mode() == Some(ShflMode::Bfly) && constant
-}
-
 /// The entries of a function. `headers`: the blocks where an iteration of a loop begins.
 pub(super) fn entries(
     function: &Function,
@@ -55,4 +47,12 @@ pub(super) fn entries(
     // Without an entry, the interpreter executes what is behind the instruction, up to the next entry.
     entries.extend(optional.into_iter().step_by(loads.div_ceil(most).max(1)));
     entries
+}
+
+/// Whether the instruction is a step of a butterfly. Behind an entry, a value and what lanes took from it are
+/// phis of each other's registers, so nothing would be known of their sum
+/// ([`equal_lanes`](crate::analysis::shape)).
+fn is_butterfly(inst: &Inst) -> bool {
+    let constant = inst.srcs[1..].iter().all(|src| matches!(src, Src::Imm(_) | Src::Absent));
+    inst.op == Op::ShflSync && inst.mods.shfl_mode() == Some(ShflMode::Bfly) && constant
 }

@@ -9,7 +9,8 @@ use crate::target::Level;
 use crate::wir;
 use crate::wir::{Op, Shape, Site};
 use ptx::ir::{Dst, Inst, Src};
-use ptx::isa::{ShflMode, VoteMode};
+use ptx::isa::VoteMode;
+use ptx_exec::bind::shfl_semantics;
 use ptx_sem::shfl_source;
 use std::collections::BTreeMap;
 
@@ -247,12 +248,7 @@ impl Codegen<'_> {
     }
 
     pub(super) fn shfl(&mut self, inst: &Inst, op: &Op) -> bool {
-        let mode = match inst.mods.shfl_mode() {
-            Some(ShflMode::Up) => ptx_sem::ShflMode::Up,
-            Some(ShflMode::Down) => ptx_sem::ShflMode::Down,
-            Some(ShflMode::Bfly) => ptx_sem::ShflMode::Bfly,
-            Some(ShflMode::Idx) | None => ptx_sem::ShflMode::Idx,
-        };
+        let mode = inst.mods.shfl_mode().map_or(ptx_sem::ShflMode::Idx, shfl_semantics);
         let mask = self.scalar(op.uses[0]);
         let mut sources: [Vec<Operand>; 3] = Default::default();
         let loose = matches!(inst.dsts.first(), Some(Dst::Reg(_))) && self.may_be_noncanonical(op.defs[0]);

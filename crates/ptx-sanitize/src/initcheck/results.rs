@@ -4,6 +4,7 @@
 //! if the bit depends on an undefined bit of a source.
 
 use super::*;
+use ptx_exec::bind::shfl_semantics;
 
 impl Initcheck {
     /// What an instruction that is no access does to its destinations. Called before it is executed.
@@ -214,20 +215,9 @@ fn shuffled(inst: &Inst, lanes: LaneMask, regs: &Registers) -> [usize; 32] {
         Some(Src::Imm(bits)) => *bits as u32,
         _ => 0,
     };
-    use ptx::isa::ShflMode;
+    let mode = inst.mods.shfl_mode().map_or(ptx_sem::ShflMode::Idx, shfl_semantics);
     std::array::from_fn(|lane| {
-        let (b, c) = (operand(1, lane) & 31, operand(2, lane));
-        let (segment, clamp) = (c >> 8 & 31, c & 31);
-        let id = lane as u32;
-        let most = id & segment | clamp & !segment;
-        let least = id & segment;
-        let (from, inside) = match inst.mods.shfl_mode() {
-            Some(ShflMode::Up) => (id.wrapping_sub(b), id.wrapping_sub(b) as i32 >= most as i32),
-            Some(ShflMode::Down) => (id + b, id + b <= most),
-            Some(ShflMode::Bfly) => (id ^ b, id ^ b <= most),
-            Some(ShflMode::Idx) | None => (least | b & !segment, least | b & !segment <= most),
-        };
-        let from = from as usize;
-        if inside && from < 32 && lanes >> from & 1 != 0 { from } else { lane }
+        let (from, _) = ptx_sem::shfl_source(mode, lane as u32, operand(1, lane), operand(2, lane));
+        if lanes >> from & 1 != 0 { from as usize } else { lane }
     })
 }

@@ -11,7 +11,8 @@
 use crate::analysis::expr::{Operand, operands};
 use crate::wir::{Affine, Func, Op, OpKind, Shape, Value};
 use ptx::ir::{Dst, Function, Inst};
-use ptx::isa::{Op as O, ShflMode};
+use ptx::isa::Op as O;
+use ptx_exec::bind::shfl_semantics;
 use ptx_sem::shfl_source;
 use std::collections::HashMap;
 
@@ -28,7 +29,7 @@ impl EqualLanes {
     /// Nothing is known.
     pub(super) const NONE: EqualLanes = EqualLanes(0);
 
-    /// What is known of a value because of its shape. `Bottom` counts as equal, as long as nothing is known.
+    /// The equal lanes that a shape implies. All lanes of `Bottom` are, as in any optimistic analysis.
     pub(super) fn of_shape(shape: &Shape) -> Self {
         match shape {
             Shape::Bottom | Shape::Uniform(_) => Self::ALL,
@@ -76,12 +77,7 @@ struct Shuffle {
 impl Shuffle {
     /// `None` for other instructions, and for shuffles by registers.
     fn of(inst: &Inst, op: &Op) -> Option<Self> {
-        let mode = match inst.mods.shfl_mode()? {
-            ShflMode::Up => ptx_sem::ShflMode::Up,
-            ShflMode::Down => ptx_sem::ShflMode::Down,
-            ShflMode::Bfly => ptx_sem::ShflMode::Bfly,
-            ShflMode::Idx => ptx_sem::ShflMode::Idx,
-        };
+        let mode = shfl_semantics(inst.mods.shfl_mode()?);
         let all = operands(inst, op);
         let (Some(from), Some(Operand::Imm(b)), Some(Operand::Imm(c))) =
             (all.first()?.value(), all.get(1), all.get(2))
@@ -121,11 +117,16 @@ impl Shuffles {
         Self { by_result: found.collect() }
     }
 
-    /// What is known of the results of a shuffle. `of`: what is known of other values.
-    pub(super) fn results(&self, op: &Op, of: impl Fn(Value) -> EqualLanes) -> Vec<EqualLanes> {
+    /// Whether the function has none. Then only shapes imply that lanes are equal.
+    pub(super) fn is_empty(&self) -> bool {
+        self.by_result.is_empty()
+    }
+
+    /// The equal lanes of each result of a shuffle. `equal`: the equal lanes of a value.
+    pub(super) fn results(&self, op: &Op, equal: impl Fn(Value) -> EqualLanes) -> Vec<EqualLanes> {
         let nothing = vec![EqualLanes::NONE; op.defs.len()];
         let Some(shuffle) = op.defs.first().and_then(|def| self.by_result.get(def)) else { return nothing };
-        let (from, table) = (of(shuffle.from), &shuffle.table);
+        let (from, table) = (equal(shuffle.from), &shuffle.table);
         let taken = EqualLanes::of_lanes(|a, b| from.has(table[a as usize].0, table[b as usize].0));
         let valid = EqualLanes::of_lanes(|a, b| table[a as usize].1 == table[b as usize].1);
         [taken, valid].into_iter().take(op.defs.len()).collect()

@@ -45,6 +45,8 @@ pub(crate) fn classify(
     bounds: Vec<Option<Bound>>,
 ) {
     let chunk = shape.chunk as usize;
+    let shuffles = if shape.team == 1 { Shuffles::of(func, function) } else { Shuffles::default() };
+    let equal = if shuffles.is_empty() { EqualLanes::NONE } else { EqualLanes::ALL };
     let mut all = Classifier {
         function,
         machine,
@@ -53,8 +55,8 @@ pub(crate) fn classify(
         lanes: shape.lanes() as usize,
         shapes: vec![Shape::Bottom; func.kinds.len()],
         aligns: vec![ALIGNED; func.kinds.len()],
-        equal: vec![EqualLanes::ALL; func.kinds.len()],
-        shuffles: if shape.team == 1 { Shuffles::of(func, function) } else { Shuffles::default() },
+        equal: vec![equal; func.kinds.len()],
+        shuffles,
         bounds,
         resumed: resumed(func, function),
     };
@@ -117,7 +119,9 @@ impl<M: Effects> Classifier<'_, M> {
                     for from in &phi.from {
                         class = class.join(&self.shapes[from.0 as usize], self.chunk);
                         align = align.min(self.align(*from));
-                        equal = equal.and(self.equal(*from));
+                        if !self.shuffles.is_empty() {
+                            equal = equal.and(self.equal(*from));
+                        }
                     }
                     changed |= self.set_equal(phi.def, equal);
                     changed |= self.set(phi.def, class);
@@ -214,8 +218,10 @@ impl<M: Effects> Classifier<'_, M> {
     fn op(&mut self, op: &crate::wir::Op, block: u32, func: &Func) -> bool {
         let align = self.align_of(op, func);
         let mut changed = false;
-        for (def, equal) in op.defs.iter().zip(self.equal_of(op, func)) {
-            changed |= self.set_equal(*def, equal);
+        if !self.shuffles.is_empty() {
+            for (def, equal) in op.defs.iter().zip(self.equal_of(op, func)) {
+                changed |= self.set_equal(*def, equal);
+            }
         }
         for def in &op.defs {
             changed |= self.set_align(*def, align);
