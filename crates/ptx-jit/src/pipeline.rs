@@ -12,7 +12,7 @@ use crate::mem::group::Grouping;
 use crate::mem::plan::Planner;
 use crate::opt::checks::coalesce::Coalescing;
 use crate::opt::checks::predicate;
-use crate::opt::{dce, gvn, phi_elim};
+use crate::opt::{dce, gvn, phi_elim, version_indices};
 use crate::target::Target;
 use crate::tuning::{
     DIVERGENCE_MAX_ROUNDS, LARGE_FUNCTION_MIN_BRANCHES, LARGE_FUNCTION_MIN_INSTRUCTIONS, MAX_OPS,
@@ -48,6 +48,8 @@ pub enum Pass {
     Ranges,
     /// Shapes of values.
     Shapes,
+    /// Versions of accesses for warps whose indices have a simple form.
+    VersionIndices,
     /// Constants of lanes. Without them, no lane is known to be constant.
     Constants,
     /// Plans of accesses: their class, their lanes, their strategy.
@@ -63,7 +65,7 @@ pub enum Pass {
 
 impl Pass {
     /// All passes, in their order.
-    pub const ALL: [Pass; 14] = [
+    pub const ALL: [Pass; 15] = [
         Pass::Divergence,
         Pass::IfConvert,
         Pass::Build,
@@ -73,6 +75,7 @@ impl Pass {
         Pass::Dce,
         Pass::Ranges,
         Pass::Shapes,
+        Pass::VersionIndices,
         Pass::Constants,
         Pass::Accesses,
         Pass::Checks,
@@ -92,6 +95,7 @@ impl Pass {
             Pass::Dce => "dce",
             Pass::Ranges => "ranges",
             Pass::Shapes => "shapes",
+            Pass::VersionIndices => "version-indices",
             Pass::Constants => "constants",
             Pass::Accesses => "accesses",
             Pass::Checks => "checks",
@@ -115,7 +119,7 @@ pub(crate) struct Passes {
 
 impl Passes {
     /// All that make a function.
-    pub(crate) const ALL: Passes = Passes { off: None, last: Pass::Shapes };
+    pub(crate) const ALL: Passes = Passes { off: None, last: Pass::VersionIndices };
     /// Also those that plan how it accesses memory.
     pub(crate) const PLANS: Passes = Passes { off: None, last: Pass::Groups };
     /// The same without groups of accesses: each access is emitted on its own.
@@ -140,7 +144,8 @@ pub(crate) fn wir(function: &Function, launch: LaunchShape, effects: &impl Effec
 ///
 /// Which branches are divergent follows from the shapes of values, and the control flow follows from that. So
 /// the analysis starts without any divergent branch, and everything is built again until no branch is found
-/// divergent that was not; after [`DIVERGENCE_MAX_ROUNDS`] all are. A function that is large then is built
+/// divergent that was not, and no widening that needs a guard; after [`DIVERGENCE_MAX_ROUNDS`] all branches
+/// are divergent. A function that is large then is built
 /// once more, of masked copies alone, and again if registers of it are to be spilled.
 pub(crate) fn run(
     function: &Function,
@@ -194,10 +199,23 @@ pub(crate) fn run(
         if before_spills && spill::size(&func) > MAX_OPS {
             return None;
         }
-        return match whole == passes {
-            true => Some(func),
-            false => once(function, launch, effects, (&divergence, plan), passes),
-        };
+        let shaped = passes.last >= Pass::Shapes;
+        let mut func =
+            if shaped { func } else { once(function, launch, effects, (&divergence, plan), passes)? };
+        if passes.has(Pass::VersionIndices) && known {
+            let classify = |func: &mut Func| infer_shapes(func, function, launch, effects, passes);
+            let versions = version_indices::version(&mut func, function, effects, classify);
+            check(&func, function, effects, Form::Ssa);
+            // Values that are affine in a version only may need guards where they are widened.
+            if divergence.refine(&func, function) {
+                continue;
+            }
+            if versions {
+                divergence::remove_idle_guards(&mut func);
+                dce::sweep(&mut func, function, effects);
+            }
+        }
+        return Some(func);
     }
     None
 }
@@ -264,9 +282,7 @@ fn once(
     (divergence, plan): (&divergence::Facts, cfg::Plan<'_>),
     passes: Passes,
 ) -> Option<Func> {
-    let check = |func: &Func, form: Form| {
-        debug_assert_eq!(verify(func, function, effects, form), [], "of `{}`", function.name);
-    };
+    let check = |func: &Func, form: Form| check(func, function, effects, form);
     let graph = cfg::build(function, launch, effects, divergence, plan)?;
     check(&graph.func, Form::Variables);
     if !passes.has(Pass::Ssa) {
@@ -291,12 +307,28 @@ fn once(
         check(&func, Form::Ssa);
     }
     if passes.has(Pass::Shapes) {
-        let ranges = match passes.has(Pass::Ranges) {
-            true => range::bounds(&func, function, launch.ntid, &|_| None),
-            false => vec![None; func.kinds.len()],
-        };
-        shape::classify(&mut func, function, launch, effects, ranges);
+        infer_shapes(&mut func, function, launch, effects, passes);
         check(&func, Form::Ssa);
     }
     Some(func)
+}
+
+/// Infers the shapes of values from their ranges.
+fn infer_shapes(
+    func: &mut Func,
+    function: &Function,
+    launch: LaunchShape,
+    effects: &impl Effects,
+    passes: Passes,
+) {
+    let ranges = match passes.has(Pass::Ranges) {
+        true => range::bounds(func, function, launch.ntid, &|_| None),
+        false => vec![None; func.kinds.len()],
+    };
+    shape::classify(func, function, launch, effects, ranges);
+}
+
+/// Verifies a function in a build with debug assertions.
+fn check(func: &Func, function: &Function, effects: &impl Effects, form: Form) {
+    debug_assert_eq!(verify(func, function, effects, form), [], "of `{}`", function.name);
 }

@@ -4,7 +4,7 @@
 
 use crate::analysis::{Analyses, range, shape};
 use crate::effects::NativeEffects;
-use crate::opt::{dce, gvn, phi_elim};
+use crate::opt::{dce, gvn, phi_elim, version_indices};
 use crate::pipeline::{Pass, Passes, plan_memory, run};
 use crate::target::{Level, Target};
 use crate::wir::parse::parse;
@@ -31,7 +31,7 @@ pub fn after(
         Pass::Divergence | Pass::IfConvert => Pass::Build,
         Pass::Ranges => Pass::Dce,
         Pass::Constants | Pass::Accesses | Pass::Checks | Pass::LoopPredication | Pass::Groups => {
-            Pass::Shapes
+            Pass::VersionIndices
         }
         other => other,
     };
@@ -79,6 +79,17 @@ pub fn on_text(
         Pass::Shapes => {
             let ranges = range::bounds(&func, function, launch.ntid, &|_| None);
             shape::classify(&mut func, function, launch, &NativeEffects::default(), ranges);
+        }
+        Pass::VersionIndices => {
+            let effects = NativeEffects::default();
+            let classify = |func: &mut Func| {
+                let ranges = range::bounds(func, function, launch.ntid, &|_| None);
+                shape::classify(func, function, launch, &effects, ranges);
+            };
+            if func.shapes.is_empty() {
+                return Err("values without shapes".to_owned());
+            }
+            _ = version_indices::version(&mut func, function, &effects, classify);
         }
         Pass::Constants => more = constants(&func, (program, function), launch),
         Pass::Accesses | Pass::Checks | Pass::LoopPredication | Pass::Groups => {

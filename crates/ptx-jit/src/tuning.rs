@@ -250,6 +250,14 @@ pub(crate) const MAX_ITERATION_FUEL: i64 = 1 << 15;
 /// to five.
 pub(crate) const DIVERGENCE_MAX_ROUNDS: u32 = 12;
 
+/// Rounds of versioning on indices. Chosen: an index is clamped from both sides, which takes two, and may be
+/// computed from another one.
+pub(crate) const VERSION_MAX_ROUNDS: u32 = 4;
+
+/// The most operations of a function that versioning on indices copies. Chosen: the unrolled window of a
+/// filter has a few hundred, and the copies of larger ones take longer to compile than they save.
+pub(crate) const VERSION_MAX_OPS: usize = 1000;
+
 /// The most blocks of a region that is if-converted. Chosen: a larger region gains from a full copy that
 /// other edges enter as well.
 pub(crate) const IF_CONVERSION_MAX_BLOCKS: usize = 8;

@@ -251,7 +251,11 @@ impl Generator<'_> {
         }
         // Read only.
         let at = self.at(AT, bytes);
-        let before = match self.random.below(9) {
+        let before = match self.random.below(10) {
+            8 => format!(
+                "{}mul.wide.s32 %da, %ta, {bytes};\nadd.s64 %da, %inp, %da;\n",
+                self.near_affine_index()
+            ),
             6 => {
                 let step = match self.random.below(3) {
                     0 => self.block[0].to_string(),
@@ -306,6 +310,24 @@ impl Generator<'_> {
             }
         };
         Some(Place { before, address: format!("%da+{at}") })
+    }
+
+    /// An index from 0 to 1,023 in `%ta` that is clamped, wrapped around or divided: affine in most warps.
+    fn near_affine_index(&mut self) -> String {
+        let limit = match self.random.chance(50) {
+            true => self.random.pick(&[1, 31, 32, 100, 1023]).to_string(),
+            false => "%n0".to_owned(),
+        };
+        let k = self.random.below(40);
+        let index = match self.random.below(6) {
+            0 => format!("sub.s32 %ta, %tid0, {k};\nmax.s32 %ta, %ta, 0;\nmin.s32 %ta, %ta, {limit};\n"),
+            1 => format!("add.u32 %ta, %tid0, {k};\nmin.u32 %ta, {limit}, %ta;\n"),
+            2 => format!("add.s32 %ta, %tid0, {k};\nrem.s32 %ta, %ta, {limit};\n"),
+            3 => format!("sub.u32 %ta, %tid0, {k};\nrem.u32 %ta, %ta, {limit};\n"),
+            4 => format!("div.u32 %ta, %tid0, {limit};\n"),
+            _ => format!("max.u32 %ta, %tid0, {limit};\nmin.u32 %ta, %ta, 1000;\n"),
+        };
+        format!("and.b32 %n0, %u0, 1022;\nadd.u32 %n0, %n0, 1;\n{index}")
     }
 
     /// Whether what is generated may be part of a loop. One that looks at what others write gives way early,

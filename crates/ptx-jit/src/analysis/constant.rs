@@ -286,6 +286,9 @@ impl Search<'_> {
             | OpKind::EntryCarry
             | OpKind::EntryTurns
             | OpKind::Count(_)
+            | OpKind::Picks { .. }
+            | OpKind::SameQuotient(_)
+            | OpKind::Rebase
             | OpKind::Add(_)
             | OpKind::AddLanes(_)
             | OpKind::AddWarps(_)

@@ -6,7 +6,7 @@
 //! Invariant: facts only grow. When a round adds none, every assumption holds in the function that is used.
 
 use super::expr::Expr;
-use crate::wir::{Cond, Func, OpKind, Shape, Site, Term, Value};
+use crate::wir::{Cond, Func, Op, OpKind, Shape, Site, Term, Value};
 use ptx::ir::{Function, Terminator};
 use std::collections::BTreeSet;
 
@@ -52,6 +52,24 @@ impl Facts {
     }
 }
 
+/// Removes guards of operands that are not affine, which never exit: those of copies for which they were not
+/// made.
+pub(crate) fn remove_idle_guards(func: &mut Func) {
+    let shapes = &func.shapes;
+    for block in &mut func.blocks {
+        let idle = |op: &Op| matches!(op.kind, OpKind::Guard(..)) && !may_wrap(shapes, &op.uses);
+        block.ops.retain(|op| !idle(op));
+    }
+}
+
+/// Whether the sources of a widening conversion have lanes that may wrap around.
+fn may_wrap(shapes: &[Shape], sources: &[Value]) -> bool {
+    sources.iter().take(2).any(|source| match &shapes[source.0 as usize] {
+        Shape::Affine(affine) => !affine.is_plain(),
+        Shape::Bottom | Shape::Uniform(_) | Shape::Varying => false,
+    })
+}
+
 /// Instructions that widen an affine value for which no analysis rules out that a lane wraps around.
 fn unchecked(func: &Func, function: &Function) -> Vec<Site> {
     let mut sites = Vec::new();
@@ -68,11 +86,7 @@ fn unchecked(func: &Func, function: &Function) -> Vec<Site> {
             if !matches!(result, Some(Shape::Affine(_))) {
                 continue;
             }
-            let wraps = |name: &Value| match &func.shapes[name.0 as usize] {
-                Shape::Affine(p) => !p.is_plain(),
-                _ => false,
-            };
-            if op.uses[1..].iter().take(2).any(wraps) {
+            if may_wrap(&func.shapes, &op.uses[1..]) {
                 sites.push(site);
             }
         }

@@ -56,6 +56,8 @@ pub(crate) enum Arith {
     Min,
     /// The greater of `a` and `b`.
     Max,
+    /// The quotient of `a / b`, rounded towards zero.
+    Div,
     /// The remainder of `a / b`.
     Rem,
     /// `a` where the predicate `c` is true, else `b`.
@@ -170,6 +172,7 @@ impl Expr {
             | O::Xor
             | O::Min
             | O::Max
+            | O::Div
             | O::Rem
             | O::Selp
             | O::Setp => inst.mods.ty(),
@@ -196,6 +199,7 @@ impl Expr {
             O::Xor => Arith::Xor,
             O::Min if whole => Arith::Min,
             O::Max if whole => Arith::Max,
+            O::Div if whole => Arith::Div,
             O::Rem if whole => Arith::Rem,
             O::Selp => Arith::Select,
             O::Setp if whole && inst.srcs.len() == 2 => Arith::Compare(inst.mods.cmp()?),
@@ -301,6 +305,7 @@ mod tests {
         is("min.s32 %r1, %r2, %r3;", Arith::Min, Ty::S32);
         is("max.u32 %r1, %r2, %r3;", Arith::Max, Ty::U32);
         is("rem.u32 %r1, %r2, 7;", Arith::Rem, Ty::U32);
+        is("div.s32 %r1, %r2, 7;", Arith::Div, Ty::S32);
         is("selp.b32 %r1, %r2, %r3, %p1;", Arith::Select, Ty::B32);
         is("setp.lt.s32 %p1, %r2, %r3;", Arith::Compare(Cmp::Lt), Ty::S32);
     }

@@ -295,7 +295,12 @@ impl Search<'_> {
             Arith::Rem if !ty.is_signed() => {
                 constant(1).filter(|k| *k > 0).map(|k| Bound { low: 0, high: k - 1, zeros: 0 })
             }
-            Arith::Min | Arith::Max | Arith::Rem | Arith::ToGeneric(_) | Arith::FromGeneric(_) => None,
+            Arith::Min
+            | Arith::Max
+            | Arith::Div
+            | Arith::Rem
+            | Arith::ToGeneric(_)
+            | Arith::FromGeneric(_) => None,
         }
     }
 }

@@ -54,6 +54,9 @@ pub(crate) fn constants(func: &Func, function: &Function) -> Vec<bool> {
                     | OpKind::SelectPred { .. }
                     | OpKind::Truths { .. }
                     | OpKind::InRange { .. }
+                    | OpKind::Picks { .. }
+                    | OpKind::SameQuotient(_)
+                    | OpKind::Rebase
                     | OpKind::And
                     | OpKind::AndNot
                     | OpKind::Or => from(op),

@@ -52,7 +52,7 @@ enum Made<'a> {
 }
 
 /// One side of a comparison.
-enum Side {
+pub(super) enum Side {
     /// A value that is the same in all lanes.
     Same(Number),
     /// The value of the first lane, and the difference between the last lane and the first. No lane is below
@@ -62,14 +62,14 @@ enum Side {
 
 /// A scalar of 32 bits, and its bits if these are known.
 #[derive(Clone, Copy)]
-struct Number {
-    value: Value,
+pub(super) struct Number {
+    pub(super) value: Value,
     known: Option<u32>,
 }
 
 /// A condition.
 #[derive(Clone, Copy)]
-enum Condition {
+pub(super) enum Condition {
     /// Its value is known.
     Known(bool),
     /// It is computed.
@@ -308,6 +308,12 @@ impl Codegen<'_> {
         }
         let sources = operands(inst, op);
         let sides = [self.side(*sources.first()?)?, self.side(*sources.get(1)?)?];
+        self.compare(cmp, signed, sides)
+    }
+
+    /// The condition that a comparison of two sides holds in all lanes, as far as scalars show; `None`: they
+    /// show nothing.
+    pub(super) fn compare(&mut self, mut cmp: Cmp, signed: bool, sides: [Side; 2]) -> Option<Condition> {
         let (first, most, other) = match sides {
             [Side::Lanes(first, most), Side::Same(other)] => (first, most, other),
             [Side::Same(other), Side::Lanes(first, most)] => {
@@ -352,7 +358,7 @@ impl Codegen<'_> {
         }))
     }
 
-    fn side(&mut self, source: Operand<'_>) -> Option<Side> {
+    pub(super) fn side(&mut self, source: Operand<'_>) -> Option<Side> {
         let name = match source {
             Operand::Imm(bits) => {
                 let bits = bits as u32;
@@ -363,12 +369,11 @@ impl Codegen<'_> {
         let known = self.constant_lane(name, 0).map(|bits| bits as u32);
         match self.shape(name).clone() {
             Shape::Uniform(_) => Some(Side::Same(Number { value: self.scalar(name), known })),
-            Shape::Affine(pattern) if !pattern.by_chunk && pattern.rows.is_empty() => {
-                let (low, high) = (pattern.lanes.iter().min()?, pattern.lanes.iter().max()?);
-                let first = Number { value: self.base(name, 0)?, known };
-                (*low == 0).then(|| Side::Lanes(first, u64::from(high.unsigned_abs())))
+            Shape::Affine(pattern) => {
+                let span = pattern.span()?;
+                Some(Side::Lanes(Number { value: self.base(name, 0)?, known }, span))
             }
-            Shape::Affine(_) | Shape::Varying | Shape::Bottom => None,
+            Shape::Varying | Shape::Bottom => None,
         }
     }
 }

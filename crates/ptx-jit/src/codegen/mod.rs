@@ -31,6 +31,7 @@ mod entry_values;
 mod exit_saves;
 mod facts;
 mod funnel_shift;
+mod index_tests;
 mod inst;
 mod interleaved;
 pub(crate) mod load_store;
@@ -509,6 +510,8 @@ impl Codegen<'_> {
         let scalar = match &op.kind {
             OpKind::Inst(site) => return self.as_all(|emit| emit.inst(*site, op)),
             OpKind::Guard(site, exit) => return self.guard(*site, exit, &op.uses),
+            OpKind::SameQuotient(site) => return self.same_quotient(*site, op),
+            OpKind::Rebase => return self.rebase(op),
             // Emitted at the start of the block.
             OpKind::Ahead(_) => return,
             OpKind::Spare(site, exit) => {
@@ -553,6 +556,7 @@ impl Codegen<'_> {
             OpKind::Count(number) => self.c64(*number),
             OpKind::Truths { negated } => self.truths(op.uses[0], *negated),
             OpKind::InRange { first, count } => self.in_range(op.uses[0], *first, *count),
+            OpKind::Picks { site, second } => self.picks(*site, *second, op),
             OpKind::And | OpKind::AndNot | OpKind::Or if self.facts.rare[op.defs[0].0 as usize] => {
                 self.values.later.insert(op.defs[0], op.clone());
                 return;

@@ -102,6 +102,9 @@ impl Codegen<'_> {
                 | OpKind::Restore(..)
                 | OpKind::Reduced(..)
                 | OpKind::Mask(_)
+                | OpKind::Picks { .. }
+                | OpKind::SameQuotient(_)
+                | OpKind::Rebase
                 | OpKind::EntryMask
                 | OpKind::EntryLive
                 | OpKind::EntryCarry

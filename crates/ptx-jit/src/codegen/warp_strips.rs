@@ -268,6 +268,9 @@ impl Codegen<'_> {
             | OpKind::EntryLive
             | OpKind::EntryCarry
             | OpKind::EntryTurns
+            | OpKind::Picks { .. }
+            | OpKind::SameQuotient(_)
+            | OpKind::Rebase
             | OpKind::Guard(..) => false,
         }
     }

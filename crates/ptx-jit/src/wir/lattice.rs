@@ -106,6 +106,16 @@ impl Affine {
         self.rows.is_empty() && self.lanes.iter().all(|lane| *lane == 0)
     }
 
+    /// The difference between the last and the first lane of a value with one scalar, if no lane is below the
+    /// first.
+    pub fn span(&self) -> Option<u64> {
+        if self.by_chunk || !self.rows.is_empty() {
+            return None;
+        }
+        let (low, high) = (self.lanes.iter().min()?, self.lanes.iter().max()?);
+        (*low == 0).then(|| u64::from(high.unsigned_abs()))
+    }
+
     /// How many scalars represent the value, given the number of chunks.
     pub fn scalars(&self, chunks: u32) -> u32 {
         match (self.by_chunk, self.rows.is_empty()) {

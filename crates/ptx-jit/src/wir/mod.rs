@@ -125,6 +125,24 @@ pub enum OpKind {
         /// How many there are.
         count: u32,
     },
+    /// Whether the minimum or maximum at the site is one of its operands in every lane, as the first and the
+    /// last lane show: a uniform predicate, which may be false although each lane's is. Uses: those of the
+    /// instruction.
+    Picks {
+        /// The instruction, of 32 bits. That operand is affine ([`Affine::span`]), the other uniform.
+        site: Site,
+        /// Whether the operand is the second.
+        second: bool,
+    },
+    /// Whether the quotient of the division, or of the remainder, at the site is the same in every lane, as
+    /// the first and the last lane show, and the instruction's result in the first lane. If they do not show
+    /// that, the predicate is false and the result is any. Uses: those of the instruction, of 32 bits, whose
+    /// dividend is affine ([`Affine::span`]) and whose divisor is uniform. Defs: a uniform predicate, the
+    /// result of the first lane.
+    SameQuotient(Site),
+    /// The first value, moved by the same number in each lane so that the second is its first lane. Uses: a
+    /// 32-bit register of affine shape ([`Affine::span`]), a uniform one.
+    Rebase,
     /// Uses: two masks.
     And,
     /// Lanes of the first that are not in the second.

@@ -118,6 +118,11 @@ impl Printer<'_> {
             OpKind::Count(number) => write!(self.out, "count {number}")?,
             OpKind::Truths { negated } => write!(self.out, "truths{}", not(*negated))?,
             OpKind::InRange { first, count } => write!(self.out, "in-range {first} {count}")?,
+            OpKind::Picks { site, second } => {
+                write!(self.out, "picks-{} {}", if *second { "second" } else { "first" }, At(*site))?;
+            }
+            OpKind::SameQuotient(site) => write!(self.out, "same-quotient {}", At(*site))?,
+            OpKind::Rebase => write!(self.out, "rebase")?,
             OpKind::And => write!(self.out, "and")?,
             OpKind::AndNot => write!(self.out, "and-not")?,
             OpKind::Or => write!(self.out, "or")?,

@@ -24,7 +24,7 @@ use super::{
     Block, BlockId, Cond, Effects, Exit, ExitReason, Func, Kind, Op, OpKind, Shape, Site, Term, Value,
 };
 use ptx::ir::{Addr, Base, Function, Inst, Reg, RegClass, Src};
-use ptx::isa::Op as O;
+use ptx::isa::{Op as O, Ty};
 use std::collections::HashSet;
 use std::fmt;
 
@@ -238,6 +238,18 @@ impl<E: Effects> Verifier<'_, E> {
             OpKind::EntryTurns | OpKind::Count(_) => (vec![], vec![Count]),
             OpKind::Truths { .. } => (vec![PRED], vec![Mask]),
             OpKind::InRange { .. } => (vec![Kind::Reg(RegClass::R32)], vec![Mask]),
+            OpKind::Picks { site, .. } | OpKind::SameQuotient(site) => {
+                let inst = self.inst(*site)?;
+                let picks = matches!(op.kind, OpKind::Picks { .. });
+                let fits = if picks { [O::Min, O::Max] } else { [O::Div, O::Rem] }.contains(&inst.op);
+                if !fits || inst.srcs.len() != 2 || !matches!(inst.mods.ty(), Ty::S32 | Ty::U32) {
+                    return Err("a test of another instruction".to_owned());
+                }
+                let mut uses = vec![Mask];
+                inst.srcs.iter().for_each(|src| src.for_each_reg(&mut |reg| uses.push(Kind::Reg(reg.class))));
+                (uses, if picks { vec![PRED] } else { vec![PRED, Kind::Reg(RegClass::R32)] })
+            }
+            OpKind::Rebase => (vec![Kind::Reg(RegClass::R32); 2], vec![Kind::Reg(RegClass::R32)]),
             OpKind::And | OpKind::AndNot | OpKind::Or => (vec![Mask, Mask], vec![Mask]),
             OpKind::Add(_) => (vec![Count], vec![Count]),
             OpKind::AddLanes(_) | OpKind::AddWarps(_) => (vec![Count, Mask], vec![Count]),
@@ -438,6 +450,10 @@ fn name(op: &Op) -> &'static str {
         OpKind::Count(_) => "count",
         OpKind::Truths { .. } => "truths",
         OpKind::InRange { .. } => "in-range",
+        OpKind::Picks { second: false, .. } => "picks-first",
+        OpKind::Picks { second: true, .. } => "picks-second",
+        OpKind::SameQuotient(_) => "same-quotient",
+        OpKind::Rebase => "rebase",
         OpKind::And => "and",
         OpKind::AndNot => "and-not",
         OpKind::Or => "or",

@@ -314,6 +314,17 @@ impl<M: Effects> Classifier<'_, M> {
                 }
                 self.set(op.defs[0], class)
             }
+            OpKind::SameQuotient(_) => {
+                let [holds, first] = [0, 1].map(|def| self.set(op.defs[def], Shape::Uniform(None)));
+                holds || first
+            }
+            OpKind::Rebase => {
+                let class = match self.class(op.uses[0]) {
+                    Shape::Affine(affine) => Affine { align: 0, ..(**affine).clone() }.class(),
+                    other => other.clone(),
+                };
+                self.set(op.defs[0], class)
+            }
             OpKind::Reload(_) => self.set(op.defs[0], Shape::Varying),
             OpKind::Restore(resume, reg) => {
                 let class = func.kept(*resume, *reg).map_or(Shape::Varying, |name| self.class(name).clone());
@@ -328,6 +339,7 @@ impl<M: Effects> Classifier<'_, M> {
             | OpKind::Count(_)
             | OpKind::Truths { .. }
             | OpKind::InRange { .. }
+            | OpKind::Picks { .. }
             | OpKind::And
             | OpKind::AndNot
             | OpKind::Or
@@ -627,7 +639,7 @@ impl<M: Effects> Classifier<'_, M> {
                 let low = (bits & ((1u64 << p.align.min(30)) - 1)) as i64;
                 p.map(p.align.min(bits.trailing_zeros().min(63) as u8), |lane| (lane ^ low) - low)
             }
-            Arith::Min | Arith::Max | Arith::Rem | Arith::Select | Arith::Compare(_) => None,
+            Arith::Min | Arith::Max | Arith::Div | Arith::Rem | Arith::Select | Arith::Compare(_) => None,
         }
     }
 

@@ -1,0 +1,491 @@
+//! Versioning on indices: a copy of a block's accesses for warps in which a clamp changes no index, or a
+//! division gives all lanes the same quotient.
+//!
+//! Kernels clamp indices at the edges of an image, `in[min(max(x, 0), w - 1)]`, wrap them around,
+//! `in[(x + 1) % w]`, or divide them, `row[i / n]`. The result may differ from lane to lane in any way, so
+//! each lane has an address of its own. But in nearly all warps the clamp changes nothing, or the quotient is
+//! one number. If the index is affine and the limit or divisor uniform, the first and the last lane show
+//! that. So a block with such accesses becomes
+//!
+//! ```text
+//!              head     what the tests need, and the tests (`OpKind::Picks`, `OpKind::SameQuotient`)
+//!             /    \
+//!          fast     plain    the accesses: with simpler indices, and as they were
+//!             \    /
+//!              tail     phis of what both compute, and the rest of the block
+//! ```
+//!
+//! In the fast copy the result of a clamp is its operand, a quotient is uniform, and a remainder is its
+//! dividend minus a uniform number, so addresses computed from them are affine. That may show that another
+//! index has a simple form, too, whose test then follows, with the same plain copy.
+//!
+//! Invariants: a test has no effect, and where it holds the replaced value is equal in every lane. Both
+//! copies have the side exits of the block, with the same registers. A loop's header stays its header.
+//!
+//! What it does not do: only full copies of blocks have versions, and only accesses in the block of the index
+//! profit, because behind the copies the value is a phi.
+
+use super::dce;
+use crate::analysis::expr::{Arith, Expr, Operand, operands};
+use crate::tuning::{VERSION_MAX_OPS, VERSION_MAX_ROUNDS};
+use crate::wir::uses::Readers;
+use crate::wir::{Block, BlockId, Cond, Effects, Func, Kind, Op, OpKind, Phi, Shape, Site, Term, Value};
+use ptx::ir::{Addr, Base, Function, Inst, RegClass, Src};
+use ptx::isa::{Op as O, Ty};
+use std::collections::{HashMap, HashSet};
+
+/// What the fast copy assumes of an operation's result.
+#[derive(Clone, Copy)]
+enum Form {
+    /// It is the operand, which is the first or the second.
+    Operand { index: Value, second: bool },
+    /// It is uniform: the quotient.
+    Quotient,
+    /// It is the dividend minus a uniform number.
+    Remainder { dividend: Value },
+}
+
+/// An operation whose result has a simpler form in nearly all warps.
+struct Guess {
+    /// The index of the operation.
+    at: usize,
+    site: Site,
+    form: Form,
+}
+
+/// A block with two versions of its accesses.
+struct Version {
+    head: BlockId,
+    fast: BlockId,
+    plain: BlockId,
+}
+
+/// Makes versions of blocks; returns whether there are any. `classify` infers the shapes of the function's
+/// values.
+pub(crate) fn version<E: Effects>(
+    func: &mut Func,
+    function: &Function,
+    effects: &E,
+    classify: impl Fn(&mut Func),
+) -> bool {
+    let before = func.clone();
+    // Blocks whose versions would access memory alike.
+    let mut left_out: HashSet<BlockId> = HashSet::new();
+    loop {
+        let versions = attempt(func, function, effects, &classify, &left_out);
+        let useless = versions.iter().filter(|version| {
+            let [fast, plain] =
+                [version.fast, version.plain].map(|id| varying_addresses(func, function, effects, id));
+            fast >= plain
+        });
+        let useless: Vec<BlockId> = useless.map(|version| version.head).collect();
+        if useless.is_empty() {
+            return !versions.is_empty();
+        }
+        left_out.extend(useless);
+        func.clone_from(&before);
+    }
+}
+
+/// How many accesses of a block have an address of each lane's own.
+fn varying_addresses(func: &Func, function: &Function, effects: &impl Effects, id: BlockId) -> usize {
+    let varies = |op: &&Op| {
+        let OpKind::Inst(site) = op.kind else { return false };
+        let address = op.uses.get(1).map(|address| &func.shapes[address.0 as usize]);
+        address == Some(&Shape::Varying) && site.inst(function).is_some_and(|inst| effects.accesses(inst))
+    };
+    func.blocks[id.0 as usize].ops.iter().filter(varies).count()
+}
+
+/// Makes versions of all blocks but some.
+fn attempt<E: Effects>(
+    func: &mut Func,
+    function: &Function,
+    effects: &E,
+    classify: &impl Fn(&mut Func),
+    left_out: &HashSet<BlockId>,
+) -> Vec<Version> {
+    let mut versions: Vec<Version> = Vec::new();
+    let mut budget = VERSION_MAX_OPS;
+    for _ in 0..VERSION_MAX_ROUNDS {
+        let blocks = (0..func.blocks.len() as u32).map(BlockId);
+        let found: Vec<(BlockId, Vec<Guess>)> = blocks
+            .filter(|id| func.blocks[id.0 as usize].full && !left_out.contains(id))
+            .filter(|id| versions.iter().all(|version| version.plain != *id))
+            .map(|id| (id, guesses(func, function, effects, id)))
+            .filter(|(_, guesses)| !guesses.is_empty())
+            .collect();
+        let readers = Readers::new(func);
+        let mut renamed = HashMap::new();
+        for (id, guesses) in found {
+            let parts = parts(&func.blocks[id.0 as usize], function, effects, &guesses);
+            match versions.iter_mut().find(|version| version.fast == id) {
+                Some(version) => {
+                    version.fast = narrow(func, id, &guesses, parts, version.plain);
+                    renamed.insert(id, version.fast);
+                }
+                None if parts.own.len() <= budget => {
+                    budget -= parts.own.len();
+                    let (version, tail) = split(func, id, &guesses, parts, &readers);
+                    versions.push(version);
+                    renamed.insert(id, tail);
+                }
+                None => {}
+            }
+        }
+        if renamed.is_empty() {
+            break;
+        }
+        relink(func, &renamed);
+        dce::sweep(func, function, effects);
+        classify(func);
+    }
+    versions
+}
+
+/// The operations of a block on an affine index and a uniform number that addresses of accesses in the block
+/// depend on, and whose results have a simpler form in nearly all warps.
+fn guesses(func: &Func, function: &Function, effects: &impl Effects, id: BlockId) -> Vec<Guess> {
+    let block = &func.blocks[id.0 as usize];
+    let mut addresses: HashSet<Value> = HashSet::new();
+    let mut found = Vec::new();
+    for (at, op) in block.ops.iter().enumerate().rev() {
+        let OpKind::Inst(site) = op.kind else { continue };
+        let Some(inst) = site.inst(function) else { continue };
+        if effects.accesses(inst) {
+            addresses.extend(op.uses.get(1));
+            continue;
+        }
+        let [def] = op.defs[..] else { continue };
+        let linear = || Expr::of(inst).is_some_and(|expr| is_linear(expr.arith));
+        if !addresses.contains(&def) || inst.guard.is_some() || !linear() {
+            continue;
+        }
+        addresses.extend(&op.uses[1..]);
+        if let Some(form) = form(func, inst, op) {
+            found.push(Guess { at, site, form });
+        }
+    }
+    found.reverse();
+    if found.is_empty() {
+        return found;
+    }
+    // The head computes the operands of the tests, and nothing that depends on a guessed result.
+    let (_, early) = movable_ops(block, function, effects, &found);
+    let own: HashSet<Value> = block.ops.iter().flat_map(|op| &op.defs).copied().collect();
+    let is_early = |value: &Value| early.contains(value) || !own.contains(value);
+    found.retain(|guess| block.ops[guess.at].uses.iter().all(is_early));
+    found
+}
+
+/// Whether an affine result follows from affine operands, or is guessed.
+fn is_linear(arith: Arith) -> bool {
+    match arith {
+        Arith::Copy
+        | Arith::Convert(_)
+        | Arith::ToGeneric(_)
+        | Arith::FromGeneric(_)
+        | Arith::Add
+        | Arith::Sub
+        | Arith::Mul { .. }
+        | Arith::Mad { .. }
+        | Arith::Shl
+        | Arith::Min
+        | Arith::Max
+        | Arith::Div
+        | Arith::Rem => true,
+        Arith::Shr | Arith::And | Arith::Or | Arith::Xor | Arith::Select | Arith::Compare(_) => false,
+    }
+}
+
+/// The simpler form that the result of an operation on an affine and a uniform operand may have.
+fn form(func: &Func, inst: &Inst, op: &Op) -> Option<Form> {
+    let Expr { arith, ty: Ty::S32 | Ty::U32 } = Expr::of(inst)? else { return None };
+    if func.shapes[op.defs.first()?.0 as usize] != Shape::Varying {
+        return None;
+    }
+    let affine = |operand: &Operand<'_>| {
+        let value = operand.value()?;
+        let Shape::Affine(affine) = &func.shapes[value.0 as usize] else { return None };
+        affine.span().map(|_| value)
+    };
+    let uniform = |operand: &Operand<'_>| match operand {
+        Operand::Imm(_) => true,
+        other => other.value().is_some_and(|value| func.shapes[value.0 as usize].is_uniform()),
+    };
+    match (arith, operands(inst, op).as_slice()) {
+        (Arith::Min | Arith::Max, [a, b]) if uniform(b) => {
+            Some(Form::Operand { index: affine(a)?, second: false })
+        }
+        (Arith::Min | Arith::Max, [a, b]) if uniform(a) => {
+            Some(Form::Operand { index: affine(b)?, second: true })
+        }
+        (Arith::Div, [a, b]) if uniform(b) => affine(a).map(|_| Form::Quotient),
+        (Arith::Rem, [a, b]) if uniform(b) => Some(Form::Remainder { dividend: affine(a)? }),
+        _ => None,
+    }
+}
+
+/// The operations of a block, by index.
+struct Parts {
+    /// Those of the head: what the tests and both copies need.
+    head: Vec<usize>,
+    /// Those of each copy, up to the last access.
+    own: Vec<usize>,
+    /// Those of the tail.
+    tail: Vec<usize>,
+}
+
+/// Which operations depend on nothing that happens in the block, and the values that they define. `without`:
+/// guesses, whose operations are not moved.
+fn movable_ops(
+    block: &Block,
+    function: &Function,
+    effects: &impl Effects,
+    without: &[Guess],
+) -> (HashSet<usize>, HashSet<Value>) {
+    let guarded: HashSet<Site> = block
+        .ops
+        .iter()
+        .filter_map(|op| match op.kind {
+            OpKind::Guard(site, _) | OpKind::Spare(site, _) => Some(site),
+            _ => None,
+        })
+        .collect();
+    let own: HashSet<Value> = block.ops.iter().flat_map(|op| &op.defs).copied().collect();
+    let (mut ops, mut values) = (HashSet::new(), HashSet::new());
+    for (at, op) in block.ops.iter().enumerate() {
+        let fits = match op.kind {
+            OpKind::Mask(_) => true,
+            OpKind::Inst(site) => site.inst(function).is_some_and(|inst| {
+                let alone = inst.guard.is_none() && !guarded.contains(&site);
+                alone && (effects.is_pure(inst) || reads_parameter(inst))
+            }),
+            _ => false,
+        };
+        let ready = op.uses.iter().all(|value| !own.contains(value) || values.contains(value));
+        if fits && ready && without.iter().all(|guess| guess.at != at) {
+            ops.insert(at);
+            values.extend(&op.defs);
+        }
+    }
+    (ops, values)
+}
+
+/// Whether an instruction loads a parameter of the kernel at a constant address, which nothing writes.
+fn reads_parameter(inst: &Inst) -> bool {
+    let fixed = |src: &Src| matches!(src, Src::Addr(Addr { base: Base::KernelParam, index: None, .. }));
+    inst.op == O::Ld && inst.srcs.first().is_some_and(fixed)
+}
+
+/// Divides a block with guesses.
+fn parts(block: &Block, function: &Function, effects: &impl Effects, guesses: &[Guess]) -> Parts {
+    let (movable, _) = movable_ops(block, function, effects, guesses);
+    let stays = |op: &Op| match op.kind {
+        OpKind::Inst(site) => site.inst(function).is_some_and(|inst| effects.accesses(inst)),
+        OpKind::Guard(..) | OpKind::Ahead(_) | OpKind::Spare(..) => true,
+        _ => false,
+    };
+    let end = block.ops.iter().rposition(stays).map_or(0, |last| last + 1);
+    let own: Vec<usize> = (0..end).filter(|at| !movable.contains(at)).collect();
+    let mut needed: HashSet<Value> = HashSet::new();
+    own.iter().for_each(|at| block.ops[*at].for_each_use(&mut |value| _ = needed.insert(value)));
+    let mut head = Vec::new();
+    let mut tail: Vec<usize> = (end..block.ops.len()).rev().collect();
+    for at in (0..end).rev().filter(|at| movable.contains(at)) {
+        let op = &block.ops[at];
+        if op.defs.iter().any(|def| needed.contains(def)) {
+            needed.extend(&op.uses);
+            head.push(at);
+        } else {
+            tail.push(at);
+        }
+    }
+    head.reverse();
+    tail.reverse();
+    Parts { head, own, tail }
+}
+
+/// Adds a full block behind the others.
+fn add(func: &mut Func, block: u32, ops: Vec<Op>, term: Term) -> BlockId {
+    let (preds, phis, checks, groups) = (Vec::new(), Vec::new(), None, Vec::new());
+    func.blocks.push(Block { block, full: true, preds, phis, ops, term, checks, groups });
+    BlockId(func.blocks.len() as u32 - 1)
+}
+
+fn value(func: &mut Func, kind: Kind) -> Value {
+    func.kinds.push(kind);
+    Value(func.kinds.len() as u32 - 1)
+}
+
+/// A test, and what it makes of the operation in the fast copy.
+struct Test {
+    /// The operation that is replaced.
+    at: usize,
+    op: Op,
+    /// The value that the result has in the fast copy.
+    result: Value,
+    /// The operation of the fast copy that defines this value, if the head does not.
+    in_copy: Option<Op>,
+}
+
+/// The tests of guesses.
+fn tests(func: &mut Func, id: BlockId, guesses: &[Guess]) -> Vec<Test> {
+    let mut tests = Vec::new();
+    for Guess { at, site, form } in guesses {
+        let uses = func.blocks[id.0 as usize].ops[*at].uses.clone();
+        let holds = value(func, Kind::Reg(RegClass::Pred));
+        let new = |kind: OpKind, uses: Vec<Value>, defs: Vec<Value>| Op { kind, uses, defs, access: None };
+        tests.push(match *form {
+            Form::Operand { index, second } => {
+                let op = new(OpKind::Picks { site: *site, second }, uses, vec![holds]);
+                Test { at: *at, op, result: index, in_copy: None }
+            }
+            Form::Quotient => {
+                let first = value(func, Kind::Reg(RegClass::R32));
+                let op = new(OpKind::SameQuotient(*site), uses, vec![holds, first]);
+                Test { at: *at, op, result: first, in_copy: None }
+            }
+            Form::Remainder { dividend } => {
+                let first = value(func, Kind::Reg(RegClass::R32));
+                let result = value(func, Kind::Reg(RegClass::R32));
+                let op = new(OpKind::SameQuotient(*site), uses, vec![holds, first]);
+                let moved = new(OpKind::Rebase, vec![dividend, first], vec![result]);
+                Test { at: *at, op, result, in_copy: Some(moved) }
+            }
+        });
+    }
+    tests
+}
+
+/// Ends a block with the tests: to the fast copy where all hold, else to the plain one.
+fn branch(func: &mut Func, id: BlockId, tests: Vec<Test>, fast: BlockId, plain: BlockId) {
+    let block = func.blocks[id.0 as usize].block;
+    let (mut at, count) = (id, tests.len());
+    for (number, Test { op, .. }) in tests.into_iter().enumerate() {
+        let cond = Cond::Pred { value: op.defs[0], negated: false };
+        func.blocks[at.0 as usize].ops.push(op);
+        let last = number + 1 == count;
+        let then = if last { fast } else { add(func, block, Vec::new(), Term::Goto(fast)) };
+        func.blocks[at.0 as usize].term = Term::If { cond, then, els: plain, likely: Some(true) };
+        at = then;
+    }
+}
+
+/// Replaces values that an operation reads.
+fn rename(op: &mut Op, names: &HashMap<Value, Value>) {
+    op.for_each_use_mut(&mut |value| {
+        if let Some(other) = names.get(value) {
+            *value = *other;
+        }
+    });
+}
+
+/// Makes a block the head of two copies; returns these and the tail. Values that are read behind the copies
+/// keep their names there.
+fn split(
+    func: &mut Func,
+    id: BlockId,
+    guesses: &[Guess],
+    parts: Parts,
+    readers: &Readers,
+) -> (Version, BlockId) {
+    let tests = tests(func, id, guesses);
+    let Block { block, ops, term, .. } = func.blocks[id.0 as usize].clone();
+    let pick = |all: &[usize]| -> Vec<Op> { all.iter().map(|at| ops[*at].clone()).collect() };
+    let tail_ops = pick(&parts.tail);
+    let mut read = HashSet::new();
+    tail_ops.iter().for_each(|op| op.for_each_use(&mut |value| _ = read.insert(value)));
+    term.for_each_use(&mut |value| _ = read.insert(value));
+    for to in term.successors().into_iter().map(|to| &func.blocks[to.0 as usize]) {
+        let operands = |phi: &Phi| -> Vec<Value> {
+            let ways = phi.from.iter().zip(&to.preds).filter(|(_, from)| **from == id);
+            ways.map(|(value, _)| *value).collect()
+        };
+        read.extend(to.phis.iter().flat_map(operands));
+    }
+    let is_read = |value: Value| read.contains(&value) || readers.of(value).iter().any(|block| *block != id);
+    let (mut fast_names, mut plain_names) = (HashMap::new(), HashMap::new());
+    let (mut fast_ops, mut plain_ops, mut phis) = (Vec::new(), Vec::new(), Vec::new());
+    for at in parts.own {
+        let (mut fast, mut plain) = (ops[at].clone(), ops[at].clone());
+        rename(&mut fast, &fast_names);
+        rename(&mut plain, &plain_names);
+        let test = tests.iter().find(|test| test.at == at);
+        for (number, def) in ops[at].defs.iter().copied().enumerate() {
+            let kind = func.kinds[def.0 as usize];
+            fast.defs[number] = match test {
+                Some(test) => test.result,
+                None => value(func, kind),
+            };
+            fast_names.insert(def, fast.defs[number]);
+            if is_read(def) {
+                plain.defs[number] = value(func, kind);
+                plain_names.insert(def, plain.defs[number]);
+                phis.push(Phi { def, from: vec![fast.defs[number], plain.defs[number]] });
+            }
+        }
+        plain_ops.push(plain);
+        match test {
+            Some(test) => fast_ops.extend(test.in_copy.clone()),
+            None => fast_ops.push(fast),
+        }
+    }
+    let tail = add(func, block, tail_ops, term);
+    let fast = add(func, block, fast_ops, Term::Goto(tail));
+    let plain = add(func, block, plain_ops, Term::Goto(tail));
+    let joined = &mut func.blocks[tail.0 as usize];
+    (joined.preds, joined.phis) = (vec![fast, plain], phis);
+    func.blocks[id.0 as usize].ops = pick(&parts.head);
+    branch(func, id, tests, fast, plain);
+    (Version { head: id, fast, plain }, tail)
+}
+
+/// Makes a fast copy the head of one with more guesses, beside the same plain copy; returns the new one.
+fn narrow(func: &mut Func, id: BlockId, guesses: &[Guess], parts: Parts, plain: BlockId) -> BlockId {
+    let tests = tests(func, id, guesses);
+    let Block { block, ops, term, .. } = func.blocks[id.0 as usize].clone();
+    let names: HashMap<Value, Value> = tests.iter().map(|test| (ops[test.at].defs[0], test.result)).collect();
+    let mut rest = Vec::new();
+    for at in parts.own.into_iter().chain(parts.tail) {
+        match tests.iter().find(|test| test.at == at) {
+            Some(test) => rest.extend(test.in_copy.clone()),
+            None => rest.push(ops[at].clone()),
+        }
+    }
+    rest.iter_mut().for_each(|op| rename(op, &names));
+    for to in term.successors() {
+        for value in func.blocks[to.0 as usize].phis.iter_mut().flat_map(|phi| &mut phi.from) {
+            *value = names.get(value).copied().unwrap_or(*value);
+        }
+    }
+    let fast = add(func, block, rest, term);
+    func.blocks[id.0 as usize].ops = parts.head.iter().map(|at| ops[*at].clone()).collect();
+    branch(func, id, tests, fast, plain);
+    fast
+}
+
+/// Finds the predecessors of all blocks again, and gives the operands of phis their order. `renamed`: blocks
+/// whose terminator another block has now.
+fn relink(func: &mut Func, renamed: &HashMap<BlockId, BlockId>) {
+    let before: Vec<Vec<BlockId>> = func.blocks.iter().map(|block| block.preds.clone()).collect();
+    func.link();
+    for (block, before) in func.blocks.iter_mut().zip(before) {
+        if block.phis.is_empty() {
+            continue;
+        }
+        let mut left: Vec<Option<BlockId>> =
+            before.iter().map(|pred| Some(renamed.get(pred).copied().unwrap_or(*pred))).collect();
+        // A block that branches twice to another is two predecessors.
+        let place = |pred: &BlockId| {
+            let at = left.iter().position(|have| *have == Some(*pred));
+            let at = at.expect("ptxvm bug: a predecessor without operands of phis");
+            left[at] = None;
+            at
+        };
+        let order: Vec<usize> = block.preds.iter().map(place).collect();
+        for phi in &mut block.phis {
+            phi.from = order.iter().map(|at| phi.from[*at]).collect();
+        }
+    }
+}
