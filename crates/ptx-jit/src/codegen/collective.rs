@@ -2,6 +2,7 @@
 //! `activemask`.
 
 use super::inst::Lanes;
+use super::mask::LaneBits;
 use super::{Codegen, LANES, Repr};
 use crate::isel::Operand;
 use crate::llvm::{IntPred, Likely, Value};
@@ -33,10 +34,10 @@ impl Codegen<'_> {
                 // All active lanes must name the same members.
                 let first = self.first_lane(name, mask);
                 let mut same = self.c32(0);
-                let chunks: Vec<Value> = (0..self.chunks())
+                let chunks: Vec<LaneBits> = (0..self.chunks())
                     .map(|c| {
                         let (have, want) = (self.chunk(name, c), self.b.splat(first, self.width));
-                        self.b.icmp(IntPred::Eq, have, want)
+                        self.computed_bits(self.b.icmp(IntPred::Eq, have, want))
                     })
                     .collect();
                 let equal = self.mask_of(&chunks);
@@ -151,7 +152,7 @@ impl Codegen<'_> {
             Src::Reg(_) => self.truths(op.uses[1], false),
             Src::Not(_) => self.truths(op.uses[1], true),
             Src::Imm(bits) if bits & 1 != 0 => self.all_lanes(),
-            Src::Imm(_) => self.b.zero(self.mask_type()),
+            Src::Imm(_) => self.no_lane(),
             Src::Absent | Src::Sreg(..) | Src::Addr(_) | Src::Video(_) => {
                 unreachable!("ptxvm bug: `vote` of something else")
             }
@@ -191,8 +192,10 @@ impl Codegen<'_> {
             });
         }
         let equal = |emit: &Self, value: Value| {
-            let one = |chunk: &Value| emit.b.icmp(IntPred::Eq, *chunk, emit.b.splat(value, emit.width));
-            let chunks: Vec<Value> = values.iter().map(one).collect();
+            let one = |chunk: &Value| {
+                emit.computed_bits(emit.b.icmp(IntPred::Eq, *chunk, emit.b.splat(value, emit.width)))
+            };
+            let chunks: Vec<LaneBits> = values.iter().map(one).collect();
             let all = emit.mask_of(&chunks);
             emit.b.and(all, mask)
         };
@@ -415,8 +418,7 @@ impl Codegen<'_> {
             } else {
                 let offsets = self.b.shl(source, splat(self, 2));
                 let places = self.b.gep(place, offsets);
-                let all = self.b.ones(self.bits_type());
-                self.masked_gather(places, 4, all, *own)
+                self.masked_gather(places, 4, None, *own)
             };
             let value = if self.position.full {
                 from

@@ -15,6 +15,21 @@ impl Codegen<'_> {
         self.facts.analyses.constants.condition(self.job.function, full, cond)
     }
 
+    /// Notes the number that a count is emitted as, if it is a constant. The versions of a block may have
+    /// different ones.
+    pub(super) fn note_count(&mut self, name: wir::Value, known: Option<u64>) {
+        match known {
+            Some(known) => _ = self.values.counts.insert(name, known),
+            None => _ = self.values.counts.remove(&name),
+        }
+    }
+
+    /// The number that a count was emitted as, if it is a constant.
+    pub(super) fn constant_count(&self, name: wir::Value) -> Option<u64> {
+        let noted = self.values.counts.get(&name).copied();
+        noted.or_else(|| self.facts.analyses.constants.lanes(name)?.next())
+    }
+
     /// Whether the lanes of a chunk of a value are constants.
     pub(super) fn is_constant_chunk(&self, name: wir::Value, chunk: u32) -> bool {
         let constants = &self.facts.analyses.constants;
@@ -42,9 +57,9 @@ impl Codegen<'_> {
         let lanes: Vec<u64> = self.facts.analyses.constants.lanes(name)?.collect();
         let ty = self.scalar_type(self.kind(name));
         if self.kind(name) == Kind::Mask {
-            let word = |lanes: &[u64]| lanes.iter().rev().fold(0, |word, lane| word << 1 | lane & 1);
-            let words: Vec<u64> = lanes.chunks(64).map(word).collect();
-            return Some(Repr::Scalar(self.b.const_words(ty, &words)));
+            let bits = |lanes: &[u64]| lanes.iter().rev().fold(0, |bits, lane| bits << 1 | lane & 1);
+            let chunks: Vec<u64> = lanes.chunks(self.width as usize).map(bits).collect();
+            return Some(Repr::Scalar(self.known_mask(&chunks)));
         }
         let width = self.width as usize;
         match self.shape(name) {

@@ -262,7 +262,7 @@ impl Codegen<'_> {
         }
         let Some(predicate) = self.predicate(exit) else { return };
         let truths = self.truths(predicate.0, predicate.1 != (form == CtaForm::And));
-        let counted = self.b.and(truths, live);
+        let counted = self.word_and(truths, live);
         let counted = self.lanes_in(counted);
         let counted = self.b.trunc(counted, self.int(32));
         let count = self.b.add(self.load32(offset_of!(Frame, round.count)), counted);
@@ -308,7 +308,7 @@ impl Codegen<'_> {
         let Some(def) = op.defs.first() else { return true };
         let mask = self.scalar(op.uses[0]);
         let truths = self.truths(op.uses[1], matches!(inst.srcs.get(2), Some(Src::Not(_))));
-        let truths = self.b.and(truths, mask);
+        let truths = self.word_and(truths, mask);
         let result = match form(inst) {
             CtaForm::And => self.b.icmp(IntPred::Eq, truths, mask),
             CtaForm::Or => self.b.icmp(IntPred::Ne, truths, self.b.zero(mask.ty())),

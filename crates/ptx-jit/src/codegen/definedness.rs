@@ -12,6 +12,7 @@
 //! that is still read has undefined bits.
 
 use super::load_store::Addresses;
+use super::mask::LaneBits;
 use super::scaled_index::ScaledIndex;
 use super::{Codegen, Repr};
 use crate::effects::loads_bytes;
@@ -117,7 +118,10 @@ impl Codegen<'_> {
             Addresses::Affine(..) | Addresses::Rows(..) | Addresses::ScaledIndex(_) | Addresses::Each(_) => {
                 let chunks = self.each(&shadow);
                 let load = |(c, chunk): (u32, &Value)| {
-                    let lanes = self.mask_chunk(mask, c);
+                    let lanes = match self.cached_bits(mask, c) {
+                        LaneBits::Known(bits) if bits == self.all_bits() => None,
+                        bits => Some(self.vector_of(bits)),
+                    };
                     self.masked_gather(self.b.int_to_ptr(*chunk), bytes, lanes, self.b.zero(ty))
                 };
                 let parts: Vec<Value> = (0..).zip(&chunks).map(load).collect();

@@ -4,6 +4,7 @@
 
 use super::Repr;
 use super::funnel_shift::WordPair;
+use super::mask::LaneBits;
 use super::scaled_index::ScaledIndex;
 use crate::llvm::{Block, Value};
 use crate::wir;
@@ -25,10 +26,12 @@ pub(super) struct EmittedValues {
     pub(super) vectors_of: Option<Block>,
     /// Chunks of masks, with the LLVM block that they were made in.
     pub(super) masks: RefCell<HashMap<(Value, u32), (Block, Value)>>,
-    /// Masks that were joined from chunks, with the chunks. These dominate every use of the mask.
-    pub(super) parts: RefCell<HashMap<Value, Vec<Value>>>,
+    /// Masks that were joined from chunks or are known, with the chunks. These dominate all uses of the mask.
+    pub(super) parts: RefCell<HashMap<Value, Vec<LaneBits>>>,
     /// Operations of masks that at most side exits read: they are emitted at the side exits.
     pub(super) later: HashMap<wir::Value, Op>,
+    /// Counts that are emitted as constants.
+    pub(super) counts: HashMap<wir::Value, u64>,
     /// 64-bit values that are a base plus a scaled index.
     pub(super) scaled_indices: HashMap<wir::Value, ScaledIndex>,
     /// 64-bit values whose words are known.
@@ -49,6 +52,7 @@ impl EmittedValues {
             masks: RefCell::default(),
             parts: RefCell::default(),
             later: HashMap::new(),
+            counts: HashMap::new(),
             scaled_indices: HashMap::new(),
             word_pairs: HashMap::new(),
             small: HashSet::new(),

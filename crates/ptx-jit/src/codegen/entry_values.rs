@@ -7,6 +7,7 @@ use super::ordering::Interval;
 use super::{Codegen, Repr};
 use crate::frame::Frame;
 use crate::llvm::Value;
+use crate::wir::Kind;
 use std::mem::offset_of;
 
 /// The values that a function begins with.
@@ -89,7 +90,10 @@ impl Codegen<'_> {
         }
         let zeros = self.job.func.zeros.clone();
         for zero in zeros {
-            let value = self.b.zero(self.scalar_type(self.kind(zero)));
+            let value = match self.kind(zero) {
+                Kind::Mask => self.no_lane(),
+                kind @ (Kind::Reg(_) | Kind::Count) => self.b.zero(self.scalar_type(kind)),
+            };
             self.values.reps[zero.0 as usize] = Some(Repr::Scalar(value));
         }
         // Stack memory for values that go through memory; the block that allocates it must dominate all uses.

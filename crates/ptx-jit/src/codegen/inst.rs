@@ -2,6 +2,7 @@
 //!
 //! Invariant: an instruction that has no native code is executed by the interpreter's step.
 
+use super::mask::LaneBits;
 use super::nan_canonical::bit;
 use super::{Codegen, LANES, Repr};
 use crate::frame::Frame;
@@ -24,7 +25,7 @@ pub(super) enum Lanes {
     Chunk(u32),
 }
 
-impl Codegen<'_> {
+impl<'a> Codegen<'a> {
     pub(super) fn inst(&mut self, site: Site, op: &Op) {
         let Some(inst) = site.inst(self.job.function) else { return };
         self.remark_op(op);
@@ -206,6 +207,7 @@ impl Codegen<'_> {
             self.exact_nan((&lowering, inst), mask, &mut results[0], some);
         }
         if let Some(def) = carry_out {
+            let carries: Vec<LaneBits> = carries.into_iter().map(|bits| self.computed_bits(bits)).collect();
             let mask = self.mask_of(&carries);
             self.values.reps[def.0 as usize] = Some(Repr::Scalar(mask));
         }
@@ -291,6 +293,12 @@ impl Codegen<'_> {
         let (b, env, lanes) = (&self.b, self.env, self.width);
         let mut cx = Lower { b, env, lanes, carry_in: None, carry_out: None, any_nan: false };
         lowering.emit(&mut cx, operands)
+    }
+
+    /// What code for one chunk is emitted with.
+    pub(super) fn lower_chunk(&self) -> Lower<'_, 'a> {
+        let (b, env, lanes) = (&self.b, self.env, self.width);
+        Lower { b, env, lanes, carry_in: None, carry_out: None, any_nan: false }
     }
 
     /// The operands of an instruction of double precision as vectors of bits; `None` if they are not that.

@@ -31,7 +31,7 @@ impl Codegen<'_> {
         if self.masks_rows(other.ty().element_bits()) {
             return self.b.masked_load(pointer, align, mask, other);
         }
-        self.masked_gather(self.row_of(other, pointer), align, mask, other)
+        self.masked_gather(self.row_of(other, pointer), align, Some(mask), other)
     }
 
     /// Stores the elements whose bit in `mask` is one.
@@ -39,38 +39,43 @@ impl Codegen<'_> {
         if self.masks_rows(value.ty().element_bits()) {
             return self.b.masked_store(value, pointer, align, mask);
         }
-        self.masked_scatter(value, self.row_of(value, pointer), align, mask);
+        self.masked_scatter(value, self.row_of(value, pointer), align, Some(mask));
     }
 
-    /// Loads each element whose bit in `mask` is one from its own pointer; the others are those of `other`.
-    pub(super) fn masked_gather(&self, pointers: Value, align: u32, mask: Value, other: Value) -> Value {
+    /// Loads each element whose bit in `mask` is one (`None`: all) from its own pointer; the others are those
+    /// of `other`.
+    pub(super) fn masked_gather(
+        &self,
+        pointers: Value,
+        align: u32,
+        mask: Option<Value>,
+        other: Value,
+    ) -> Value {
+        let all = self.b.ones(self.b.like(other.ty(), self.int(1)));
         if self.masks_places(other.ty().element_bits()) {
-            return self.b.gather(pointers, align, mask, other);
+            return self.b.gather(pointers, align, mask.unwrap_or(all), other);
         }
         self.position
             .scalarized_cost
-            .set(self.position.scalarized_cost.get() + MASKED_LANE_OPS * mask.ty().lanes());
-        if mask == self.b.ones(mask.ty()) {
-            return self.b.gather(pointers, align, mask, other);
-        }
+            .set(self.position.scalarized_cost.get() + MASKED_LANE_OPS * all.ty().lanes());
+        let Some(mask) = mask else { return self.b.gather(pointers, align, all, other) };
         let pointers = self.or_spare(pointers, mask);
-        let all = self.b.gather(pointers, align, self.b.ones(mask.ty()), other);
-        self.b.select(mask, all, other)
+        let loaded = self.b.gather(pointers, align, all, other);
+        self.b.select(mask, loaded, other)
     }
 
-    /// Stores each element whose bit in `mask` is one to its own pointer, in the order of the elements.
-    pub(super) fn masked_scatter(&self, value: Value, pointers: Value, align: u32, mask: Value) {
+    /// Stores each element whose bit in `mask` is one (`None`: all) to its own pointer, in the order of the
+    /// elements.
+    pub(super) fn masked_scatter(&self, value: Value, pointers: Value, align: u32, mask: Option<Value>) {
+        let all = self.b.ones(self.b.like(value.ty(), self.int(1)));
         if self.masks_places(value.ty().element_bits()) {
-            return self.b.scatter(value, pointers, align, mask);
+            return self.b.scatter(value, pointers, align, mask.unwrap_or(all));
         }
         self.position
             .scalarized_cost
-            .set(self.position.scalarized_cost.get() + MASKED_LANE_OPS * mask.ty().lanes());
-        if mask == self.b.ones(mask.ty()) {
-            return self.b.scatter(value, pointers, align, mask);
-        }
-        let pointers = self.or_spare(pointers, mask);
-        self.b.scatter(value, pointers, align, self.b.ones(mask.ty()));
+            .set(self.position.scalarized_cost.get() + MASKED_LANE_OPS * all.ty().lanes());
+        let pointers = mask.map_or(pointers, |mask| self.or_spare(pointers, mask));
+        self.b.scatter(value, pointers, align, all);
     }
 
     /// Pointers to consecutive elements with the types of `like`.

@@ -36,6 +36,8 @@ mod inst;
 mod interleaved;
 pub(crate) mod load_store;
 mod loop_predication;
+mod mask;
+mod mask_tree;
 mod masked;
 mod matrix;
 mod move_elements;
@@ -519,8 +521,7 @@ impl Codegen<'_> {
                 return;
             }
             OpKind::SelectMask => {
-                let mask = self.scalar(op.uses[0]);
-                return self.select_mask(mask, op);
+                return self.select_mask(op);
             }
             OpKind::SelectPred { negated } => return self.select_pred(*negated, op),
             OpKind::Reload(reg) => {
@@ -544,7 +545,7 @@ impl Codegen<'_> {
                 return;
             }
             OpKind::Reduced(resume, _) => return self.reduced(*resume, op.defs[0]),
-            OpKind::Mask(0) => self.b.zero(self.mask_type()),
+            OpKind::Mask(0) => self.no_lane(),
             OpKind::Mask(_) => self.all_lanes(),
             OpKind::EntryMask => self.entry.own,
             OpKind::EntryLive => self.entry.live,
@@ -553,7 +554,10 @@ impl Codegen<'_> {
                 self.b.load(self.int(32), carry, 4)
             }
             OpKind::EntryTurns => self.load64(offset_of!(Frame, turns)),
-            OpKind::Count(number) => self.c64(*number),
+            OpKind::Count(number) => {
+                self.note_count(op.defs[0], Some(*number));
+                self.c64(*number)
+            }
             OpKind::Truths { negated } => self.truths(op.uses[0], *negated),
             OpKind::InRange { first, count } => self.in_range(op.uses[0], *first, *count),
             OpKind::Picks { site, second } => self.picks(*site, *second, op),
@@ -563,26 +567,37 @@ impl Codegen<'_> {
             }
             OpKind::And | OpKind::AndNot | OpKind::Or => self.mask_op(op),
             OpKind::Add(number) => {
+                let known = self.constant_count(op.uses[0]);
+                self.note_count(op.defs[0], known.map(|known| known.wrapping_add(*number as u64)));
                 let a = self.scalar(op.uses[0]);
                 self.b.add(a, self.c64(*number as u64))
             }
             OpKind::AddLanes(number) => {
-                let (a, mask) = (self.scalar(op.uses[0]), self.scalar(op.uses[1]));
+                let (a, mask) = (self.scalar(op.uses[0]), self.mask_handle(op.uses[1]));
+                let lanes = self.known_lanes_in(mask).map(|lanes| lanes.wrapping_mul(*number));
+                let known = self.constant_count(op.uses[0]).zip(lanes);
+                self.note_count(op.defs[0], known.map(|(a, lanes)| a.wrapping_add(lanes)));
                 let count = self.lanes_in(mask);
                 let count = self.b.mul(count, self.c64(*number));
                 self.b.add(a, count)
             }
             OpKind::AddWarps(number) => {
-                let (a, mask) = (self.scalar(op.uses[0]), self.scalar(op.uses[1]));
+                let (a, mask) = (self.scalar(op.uses[0]), self.mask_handle(op.uses[1]));
                 let warps = self.job.shape.team;
                 if let Some(words) = self.mask_words(mask) {
                     let some = words.iter().filter(|word| **word != 0).count() as u64;
+                    let known = self.constant_count(op.uses[0]);
+                    self.note_count(op.defs[0], known.map(|known| known.wrapping_add(some * number)));
                     let sum = self.b.add(a, self.c64(some * number));
                     self.values.reps[op.defs[0].0 as usize] = Some(Repr::Scalar(sum));
                     return;
                 }
+                self.note_count(op.defs[0], None);
                 let words = self.joined_vector(mask, LANES);
-                let words = words.unwrap_or_else(|| self.b.bitcast(mask, self.b.vec(self.int(LANES), warps)));
+                let words = words.unwrap_or_else(|| {
+                    self.note_read(mask);
+                    self.b.bitcast(mask, self.b.vec(self.int(LANES), warps))
+                });
                 let some = self.b.icmp(crate::llvm::IntPred::Ne, words, self.b.zero(words.ty()));
                 let bits = self.b.bitcast(some, self.int(warps));
                 let bits = self.b.zext(bits, self.int(64));
@@ -594,17 +609,25 @@ impl Codegen<'_> {
         self.values.reps[op.defs[0].0 as usize] = Some(Repr::Scalar(scalar));
     }
 
+    /// How many lanes are in a mask that is known.
+    fn known_lanes_in(&self, mask: Value) -> Option<u64> {
+        Some(self.mask_words(mask)?.iter().map(|word| u64::from(word.count_ones())).sum())
+    }
+
     /// How many lanes are in a mask, as a 64-bit number.
     fn lanes_in(&mut self, mask: Value) -> Value {
-        if let Some(words) = self.mask_words(mask) {
-            return self.c64(words.iter().map(|word| u64::from(word.count_ones())).sum());
+        if let Some(lanes) = self.known_lanes_in(mask) {
+            return self.c64(lanes);
         }
         let count = match self.joined_vector(mask, LANES) {
             Some(words) => {
                 let counts = self.b.intrinsic("llvm.ctpop", &[words.ty()], &[words]);
                 self.b.intrinsic("llvm.vector.reduce.add", &[words.ty()], &[counts])
             }
-            None => self.b.intrinsic("llvm.ctpop", &[mask.ty()], &[mask]),
+            None => {
+                self.note_read(mask);
+                self.b.intrinsic("llvm.ctpop", &[mask.ty()], &[mask])
+            }
         };
         self.as_long(count)
     }

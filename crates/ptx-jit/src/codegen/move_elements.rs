@@ -295,7 +295,6 @@ impl Codegen<'_> {
     fn parts_of_gathered(&self, places: &Addresses, c: u32, bits: u32, lanes: Option<Value>) -> Value {
         let ty = self.b.vec(self.int(32), self.width);
         let three = self.b.const_int(ty, 3);
-        let lanes = lanes.unwrap_or_else(|| self.b.ones(self.bits_type()));
         let (pointers, low) = match places {
             // The index stays within 32 bits, since the bounds check of narrow elements ensures it.
             Addresses::ScaledIndex(spread) => {
@@ -340,10 +339,9 @@ impl Codegen<'_> {
         access: Access,
         align: u32,
     ) -> Vec<Value> {
-        let lanes = active.unwrap_or_else(|| self.b.ones(self.bits_type()));
         let ty = self.b.vec(self.int(access.bits), self.width);
         match how {
-            PerLane::Wide => self.gather_wide(pointers, (lanes, active.is_none()), access, align),
+            PerLane::Wide => self.gather_wide(pointers, active, access, align),
             PerLane::FewLanes(few) => {
                 let mut all = self.b.zero(ty);
                 for lane in few {
@@ -352,7 +350,7 @@ impl Codegen<'_> {
                 }
                 vec![all]
             }
-            PerLane::Masked => vec![self.masked_gather(pointers, align, lanes, self.b.zero(ty))],
+            PerLane::Masked => vec![self.masked_gather(pointers, align, active, self.b.zero(ty))],
             PerLane::WordParts => unreachable!("ptxvm bug: words are gathered from addresses of their own"),
         }
     }
@@ -499,7 +497,6 @@ impl Codegen<'_> {
         values: &[Value],
     ) {
         let bytes = access.bits / 8;
-        let lanes = active.unwrap_or_else(|| self.b.ones(self.bits_type()));
         match how {
             PerLane::FewLanes(few) => {
                 for lane in few {
@@ -510,8 +507,8 @@ impl Codegen<'_> {
                     }
                 }
             }
-            PerLane::Masked => self.masked_scatter(values[0], pointers, bytes, lanes),
-            PerLane::Wide => self.scatter_wide(pointers, lanes, active.is_none(), access, values),
+            PerLane::Masked => self.masked_scatter(values[0], pointers, bytes, active),
+            PerLane::Wide => self.scatter_wide(pointers, active, access, values),
             PerLane::WordParts => unreachable!("ptxvm bug: a store of parts of words"),
         }
     }

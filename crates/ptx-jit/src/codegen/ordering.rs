@@ -273,8 +273,7 @@ impl Codegen<'_> {
             }
             Words::Each(_) => {
                 let ty = self.b.vec(self.int(32), self.width);
-                let lanes = part.active.unwrap_or_else(|| self.b.ones(self.bits_type()));
-                self.masked_gather(pointer, 4, lanes, self.b.zero(ty))
+                self.masked_gather(pointer, 4, part.active, self.b.zero(ty))
             }
         }
     }
@@ -284,10 +283,7 @@ impl Codegen<'_> {
         match (&part.words, part.active) {
             (Words::One(..), _) | (Words::Row(..), None) => self.b.store(left, pointer, 4),
             (Words::Row(..), Some(lanes)) => self.masked_store(left, pointer, 4, lanes),
-            (Words::Each(_), lanes) => {
-                let lanes = lanes.unwrap_or_else(|| self.b.ones(self.bits_type()));
-                self.masked_scatter(left, pointer, 4, lanes);
-            }
+            (Words::Each(_), lanes) => self.masked_scatter(left, pointer, 4, lanes),
         }
     }
 

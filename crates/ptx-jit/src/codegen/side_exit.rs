@@ -201,11 +201,10 @@ impl Codegen<'_> {
             (offset_of!(Frame, lane_steps), exit.lane_steps),
         ];
         for (offset, name) in sums {
-            let more = self.scalar(name);
-            // A constant zero is not added.
-            if more.is_zero() {
+            if self.constant_count(name) == Some(0) {
                 continue;
             }
+            let more = self.scalar(name);
             let sum = self.b.add(self.load64(offset), more);
             self.store_field(offset, sum);
         }

@@ -3,6 +3,7 @@
 //! Invariant: [`Codegen::scalar`], [`Codegen::base`] and [`Codegen::chunk`] return canonical NaNs; the NaNs
 //! of their `noncanonical_` variants may have any bits.
 
+use super::mask::LaneBits;
 use super::{Codegen, LANES, Repr};
 use crate::llvm::{IntPred, Type, Value};
 use crate::mem::Vectors;
@@ -19,6 +20,9 @@ impl Codegen<'_> {
     /// A value that is the same in all lanes.
     pub(super) fn scalar(&self, name: wir::Value) -> Value {
         let value = self.noncanonical_scalar(name);
+        if self.kind(name) == Kind::Mask {
+            self.note_read(value);
+        }
         if self.may_be_noncanonical(name) { self.exact(value) } else { value }
     }
 
@@ -167,34 +171,27 @@ impl Codegen<'_> {
         {
             return bits;
         }
-        let bits = self.split_mask(mask, chunk);
+        let bits = self.vector_of(self.mask_bits(mask, chunk));
         self.values.masks.borrow_mut().insert((mask, chunk), (block, bits));
         bits
     }
 
-    fn split_mask(&self, mask: Value, chunk: u32) -> Value {
+    /// The lanes of a chunk in a mask.
+    pub(super) fn mask_bits(&self, mask: Value, chunk: u32) -> LaneBits {
         if let Some(parts) = self.values.parts.borrow().get(&mask) {
             return parts[chunk as usize];
-        }
-        if let Some(bits) = self.word(mask, chunk * self.width, self.width) {
-            return self.const_bits(bits);
         }
         let shifted = match chunk {
             0 => mask,
             _ => self.b.lshr(mask, self.b.const_int(mask.ty(), u64::from(chunk * self.width))),
         };
         let bits = self.b.trunc(shifted, self.int(self.width));
-        self.b.bitcast(bits, self.bits_type())
+        self.computed_bits(self.b.bitcast(bits, self.bits_type()))
     }
 
     /// The type of a mask: an integer with a bit for each lane.
     pub(super) fn mask_type(&self) -> Type {
         self.int(self.lanes)
-    }
-
-    /// The mask of all lanes.
-    pub(super) fn all_lanes(&self) -> Value {
-        self.b.ones(self.mask_type())
     }
 
     /// A number of at most 64 bits in an integer of any width, as a 64-bit integer.
@@ -211,43 +208,17 @@ impl Codegen<'_> {
     }
 
     /// A mask of one bit for each lane, joined from chunks.
-    pub(super) fn mask_of(&self, chunks: &[Value]) -> Value {
-        let mask = match chunks.iter().all(|chunk| chunk.is_constant()) {
-            true => None,
-            false => self.join_mask(chunks),
+    pub(super) fn mask_of(&self, chunks: &[LaneBits]) -> Value {
+        let known = |chunk: &LaneBits| match chunk {
+            LaneBits::Known(bits) => Some(*bits),
+            LaneBits::Computed(..) => None,
         };
-        let mask = mask.unwrap_or_else(|| self.side_by_side(chunks));
+        if let Some(known) = chunks.iter().map(known).collect::<Option<Vec<u64>>>() {
+            return self.known_mask(&known);
+        }
+        let mask = self.join_mask(chunks).unwrap_or_else(|| self.side_by_side(chunks));
         self.note_parts(mask, chunks.to_vec());
         mask
-    }
-
-    fn note_parts(&self, mask: Value, chunks: Vec<Value>) {
-        if !mask.is_constant() {
-            self.values.parts.borrow_mut().insert(mask, chunks);
-        }
-    }
-
-    /// Some bits of a constant mask.
-    pub(super) fn word(&self, mask: Value, from: u32, bits: u32) -> Option<u64> {
-        if !mask.is_constant() {
-            return None;
-        }
-        let word = match from {
-            0 => mask,
-            _ => self.b.lshr(mask, self.b.const_int(mask.ty(), from.into())),
-        };
-        if word.ty().element_bits() == bits { word } else { self.b.trunc(word, self.int(bits)) }.number()
-    }
-
-    /// The 32-bit words of a constant mask, one for each warp.
-    pub(super) fn mask_words(&self, mask: Value) -> Option<Vec<u64>> {
-        (0..self.lanes).step_by(LANES as usize).map(|from| self.word(mask, from, LANES)).collect()
-    }
-
-    /// The bits of a chunk of a mask, as a constant.
-    fn const_bits(&self, bits: u64) -> Value {
-        let bits: Vec<u64> = (0..self.width).map(|lane| bits >> lane & 1).collect();
-        self.b.const_ints(self.int(1), &bits)
     }
 
     /// The vectors that code is generated for.
@@ -255,41 +226,45 @@ impl Codegen<'_> {
         Vectors { level: self.env.target.level(), width: self.width, lanes: self.lanes }
     }
 
-    /// The chunks of a mask that was joined from chunks or is constant.
-    fn parts_of(&self, mask: Value) -> Option<Vec<Value>> {
-        if mask.is_constant() {
-            return (0..self.chunks())
-                .map(|c| self.word(mask, c * self.width, self.width).map(|bits| self.const_bits(bits)))
-                .collect();
-        }
-        self.values.parts.borrow().get(&mask).cloned()
-    }
-
     /// Combines two masks: chunk by chunk if both were joined from chunks, and as words otherwise.
-    fn mask_made(&self, a: Value, b: Value, made: impl Fn(&Self, Value, Value) -> Value) -> Value {
+    fn mask_made(
+        &self,
+        a: Value,
+        b: Value,
+        made: impl Fn(&Self, LaneBits, LaneBits) -> LaneBits,
+        word: impl Fn(&Self, Value, Value) -> Value,
+    ) -> Value {
         if self.in_section() {
             let made = (0..self.chunks()).map(|c| {
                 self.at_chunk(c);
-                made(self, self.mask_chunk(a, c), self.mask_chunk(b, c))
+                made(self, self.cached_bits(a, c), self.cached_bits(b, c))
             });
-            let chunks: Vec<Value> = made.collect();
+            let chunks: Vec<LaneBits> = made.collect();
             return self.mask_of(&chunks);
         }
         let (Some(left), Some(right)) = (self.parts_of(a), self.parts_of(b)) else {
-            return made(self, a, b);
+            [a, b].into_iter().for_each(|mask| self.note_read(mask));
+            return word(self, a, b);
         };
-        let chunks: Vec<Value> = left.into_iter().zip(right).map(|(a, b)| made(self, a, b)).collect();
-        if chunks.iter().any(|chunk| chunk.is_constant()) {
+        let chunks: Vec<LaneBits> = left.into_iter().zip(right).map(|(a, b)| made(self, a, b)).collect();
+        if chunks.iter().any(|chunk| matches!(chunk, LaneBits::Known(_))) {
             return self.mask_of(&chunks);
         }
-        let mask = made(self, a, b);
+        [a, b].into_iter().for_each(|mask| self.note_read(mask));
+        let mask = word(self, a, b);
         self.note_parts(mask, chunks);
         mask
     }
 
+    /// The lanes of a chunk in a mask; a vector that was made in this LLVM block is used again.
+    pub(super) fn cached_bits(&self, mask: Value, chunk: u32) -> LaneBits {
+        let part = self.values.parts.borrow().get(&mask).map(|parts| parts[chunk as usize]);
+        part.unwrap_or_else(|| self.computed_bits(self.mask_chunk(mask, chunk)))
+    }
+
     /// The mask that an operation computes from one or two others.
     pub(super) fn mask_op(&self, op: &Op) -> Value {
-        let (a, b) = (self.scalar(op.uses[0]), self.scalar(op.uses[1]));
+        let (a, b) = (self.mask_handle(op.uses[0]), self.mask_handle(op.uses[1]));
         match op.kind {
             OpKind::And => self.mask_and(a, b),
             OpKind::AndNot => {
@@ -326,65 +301,54 @@ impl Codegen<'_> {
     }
 
     pub(super) fn mask_and(&self, a: Value, b: Value) -> Value {
-        self.mask_made(a, b, |emit, a, b| {
-            let (none, all) = (emit.b.zero(a.ty()), emit.b.ones(a.ty()));
-            if a == none || b == all {
-                a
-            } else if b == none || a == all {
-                b
-            } else {
-                emit.b.and(a, b)
+        self.mask_made(a, b, Self::bits_and, |emit, a, b| {
+            match (emit.is_all_or_none(a), emit.is_all_or_none(b)) {
+                (Some(false), _) | (_, Some(true)) => a,
+                (_, Some(false)) | (Some(true), _) => b,
+                (None, None) => emit.b.and(a, b),
             }
         })
     }
 
     pub(super) fn mask_or(&self, a: Value, b: Value) -> Value {
-        self.mask_made(a, b, |emit, a, b| {
-            let (none, all) = (emit.b.zero(a.ty()), emit.b.ones(a.ty()));
-            if a == all || b == none {
-                a
-            } else if b == all || a == none {
-                b
-            } else {
-                emit.b.or(a, b)
+        self.mask_made(a, b, Self::bits_or, |emit, a, b| {
+            match (emit.is_all_or_none(a), emit.is_all_or_none(b)) {
+                (Some(true), _) | (_, Some(false)) => a,
+                (_, Some(true)) | (Some(false), _) => b,
+                (None, None) => emit.b.or(a, b),
             }
         })
     }
 
     pub(super) fn mask_not(&self, a: Value) -> Value {
-        self.mask_made(a, a, |emit, a, _| emit.b.not(a))
+        self.mask_made(a, a, |emit, a, _| emit.bits_not(a), |emit, a, _| emit.b.not(a))
     }
 
-    fn side_by_side(&self, chunks: &[Value]) -> Value {
+    fn side_by_side(&self, chunks: &[LaneBits]) -> Value {
         let ty = self.mask_type();
-        let known: Option<Vec<u64>> = chunks.iter().map(|chunk| chunk.bits()).collect();
-        if let Some(known) = known {
-            let each = (64 / self.width) as usize;
-            let word =
-                |chunks: &[u64]| chunks.iter().rev().fold(0, |word, bits| word << (self.width % 64) | bits);
-            let words: Vec<u64> = known.chunks(each).map(word).collect();
-            return self.b.const_words(ty, &words);
-        }
         // This processor joins masks to words by single instructions. But two chunks are joined faster in
         // integer registers, where the branch that tests them is decided (Mandelbrot: 0.88 and 1.02 times
         // hand-written code).
         if self.env.target.level() == Level::Avx512 && self.width == 16 && self.lanes > LANES {
             let mut mask: Option<Value> = None;
             for (at, word) in chunks.chunks(4).enumerate() {
-                if word.iter().all(|chunk| chunk.is_zero()) {
+                if word.iter().all(|chunk| matches!(chunk, LaneBits::Known(0))) {
                     continue;
                 }
                 // A part of a mask joined with zeros would become a move that LLVM's register allocator takes
                 // for a copy of the whole mask.
-                let parts: Vec<(usize, Value)> = if word.iter().any(|chunk| chunk.is_constant()) {
-                    word.iter().copied().enumerate().filter(|(_, chunk)| !chunk.is_zero()).collect()
-                } else {
-                    let mut level = word.to_vec();
-                    while level.len() > 1 {
-                        level = level.chunks(2).map(|pair| self.b.concat(pair[0], pair[1])).collect();
-                    }
-                    vec![(0, level[0])]
-                };
+                let parts: Vec<(usize, Value)> =
+                    if word.iter().any(|chunk| matches!(chunk, LaneBits::Known(_))) {
+                        let some =
+                            word.iter().enumerate().filter(|(_, chunk)| !matches!(chunk, LaneBits::Known(0)));
+                        some.map(|(at, chunk)| (at, self.vector_of(*chunk))).collect()
+                    } else {
+                        let mut level: Vec<Value> = word.iter().map(|chunk| self.vector_of(*chunk)).collect();
+                        while level.len() > 1 {
+                            level = level.chunks(2).map(|pair| self.b.concat(pair[0], pair[1])).collect();
+                        }
+                        vec![(0, level[0])]
+                    };
                 for (part, vector) in parts {
                     let bits = self.b.bitcast(vector, self.int(vector.ty().lanes()));
                     let bits = self.b.zext(bits, ty);
@@ -399,7 +363,7 @@ impl Codegen<'_> {
         }
         let mut mask = self.b.zero(ty);
         for (at, chunk) in chunks.iter().enumerate() {
-            let bits = self.b.bitcast(*chunk, self.int(self.width));
+            let bits = self.b.bitcast(self.vector_of(*chunk), self.int(self.width));
             let bits = self.b.zext(bits, ty);
             let shift = self.b.const_int(ty, u64::from(at as u32 * self.width));
             let bits = if at == 0 { bits } else { self.b.shl(bits, shift) };
@@ -411,13 +375,18 @@ impl Codegen<'_> {
     /// The lanes in which a predicate is true, or false if `negated`.
     pub(super) fn truths(&mut self, pred: wir::Value, negated: bool) -> Value {
         let mask = if self.is_scalar(pred) {
-            let all = self.scalar(pred);
-            self.b.sext(all, self.mask_type())
+            match self.constant_lane(pred, 0) {
+                Some(all) => self.all_or_none(all != 0),
+                None => {
+                    let all = self.scalar(pred);
+                    self.b.sext(all, self.mask_type())
+                }
+            }
         } else {
             let mut chunks = Vec::new();
             for c in 0..self.chunks() {
                 self.at_chunk(c);
-                chunks.push(self.chunk(pred, c));
+                chunks.push(self.predicate_bits(pred, c));
             }
             self.mask_of(&chunks)
         };
@@ -435,14 +404,25 @@ impl Codegen<'_> {
             emit.b.icmp(IntPred::Ult, above, number(count))
         };
         if self.is_scalar(name) {
+            if let Some(number) = self.constant_lane(name, 0) {
+                return self.all_or_none((number as u32).wrapping_sub(first) < count);
+            }
             let value = self.scalar(name);
             return self.b.sext(inside(self, value), self.mask_type());
         }
         let mut chunks = Vec::new();
         for c in 0..self.chunks() {
             self.at_chunk(c);
+            let known = self.is_constant_chunk(name, c);
+            if let Some(lanes) = self.facts.analyses.constants.chunk(name, c).filter(|_| known) {
+                let inside = |lane: &u64| u64::from((*lane as u32).wrapping_sub(first) < count);
+                let bits = lanes.iter().rev().fold(0, |bits, lane| bits << 1 | inside(lane));
+                chunks.push(LaneBits::Known(bits));
+                continue;
+            }
             let value = self.chunk(name, c);
-            chunks.push(inside(self, value));
+            let bits = inside(self, value);
+            chunks.push(self.computed_bits(bits));
         }
         self.mask_of(&chunks)
     }
@@ -479,22 +459,24 @@ impl Codegen<'_> {
         }
     }
 
-    pub(super) fn select_mask(&mut self, mask: Value, op: &Op) {
+    pub(super) fn select_mask(&mut self, op: &Op) {
         let def = op.defs[0];
         let rep = if self.kind(def) == Kind::Mask {
+            let mask = self.scalar(op.uses[0]);
             let (a, b) = (self.scalar(op.uses[1]), self.scalar(op.uses[2]));
             let kept = self.b.not(mask);
             let (a, b) = (self.b.and(a, mask), self.b.and(b, kept));
             Repr::Scalar(self.b.or(a, b))
         } else {
+            let mask = self.mask_handle(op.uses[0]);
             let chunks = (0..self.chunks()).map(|c| {
                 self.at_chunk(c);
-                let bits = self.mask_chunk(mask, c);
+                let bits = self.cached_bits(mask, c);
                 let (a, b) = (self.chunk_for(def, op.uses[1], c), self.chunk_for(def, op.uses[2], c));
-                match bits.bits() {
-                    Some(0) => b,
-                    Some(all) if all == u64::MAX >> (64 - self.width) => a,
-                    _ => self.b.select(bits, a, b),
+                match bits {
+                    LaneBits::Known(0) => b,
+                    LaneBits::Known(bits) if bits == self.all_bits() => a,
+                    LaneBits::Known(_) | LaneBits::Computed(..) => self.b.select(self.vector_of(bits), a, b),
                 }
             });
             Repr::Chunks(chunks.collect())
@@ -629,7 +611,8 @@ impl Codegen<'_> {
     pub(super) fn store_chunks(&mut self, reg: Reg, chunks: &[Value]) {
         let (place, bits) = self.place(reg);
         if bits == 1 {
-            return self.b.store(self.mask_of(chunks), place, 4);
+            let bits: Vec<LaneBits> = chunks.iter().map(|chunk| self.computed_bits(*chunk)).collect();
+            return self.b.store(self.mask_of(&bits), place, 4);
         }
         for (c, chunk) in (0..).zip(chunks) {
             self.b.store(*chunk, self.place_chunk(reg, c), self.width * bits / 8);

@@ -10,6 +10,7 @@
 //! passes control to the general version before anything has an effect.
 
 use super::load_store::Addresses;
+use super::mask::LaneBits;
 use super::{Codegen, Input};
 use crate::analysis::constant::Facts;
 use crate::analysis::expr::{Arith, Expr, Operand, operands};
@@ -140,17 +141,16 @@ impl Codegen<'_> {
                 (self.b.append_block(self.function, "first"), self.b.append_block(self.function, "more"));
             self.b.cond_br(fits, here, other, Likely::Unknown);
             self.b.position_at_end(here);
-            let (none, every) = (self.b.zero(self.bits_type()), self.b.ones(self.bits_type()));
             let part = |emit: &Self, c: u32| {
                 let lanes = &run.lanes[(c * emit.width) as usize..][..emit.width as usize];
                 let lanes = emit.b.const_ints(run.end.ty(), lanes);
-                emit.b.icmp(run.runs(), lanes, emit.b.splat(run.end, emit.width))
+                emit.computed_bits(emit.b.icmp(run.runs(), lanes, emit.b.splat(run.end, emit.width)))
             };
-            let own: Vec<Value> = (0..self.chunks())
+            let own: Vec<LaneBits> = (0..self.chunks())
                 .map(|c| match (c < chunks, exact) {
-                    (true, true) => every,
+                    (true, true) => LaneBits::Known(self.all_bits()),
                     (true, false) => part(self, c),
-                    (false, _) => none,
+                    (false, _) => LaneBits::Known(0),
                 })
                 .collect();
             let own = self.mask_of(&own);

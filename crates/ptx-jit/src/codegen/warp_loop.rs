@@ -288,7 +288,8 @@ impl Codegen<'_> {
         index: Value,
     ) -> Option<(Repr, Option<Shape>)> {
         if self.kind(name) == Kind::Mask {
-            return Some((Repr::Scalar(self.b.ones(self.int(LANES))), None));
+            let chunks = vec![self.all_bits(); (LANES / self.width) as usize];
+            return Some((Repr::Scalar(self.known_mask(&chunks)), None));
         }
         let pattern = match self.shape(name) {
             Shape::Bottom | Shape::Uniform(_) => {

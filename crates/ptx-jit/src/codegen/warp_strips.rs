@@ -13,8 +13,10 @@
 //! executes, so storing unchanged elements again is not observable. Code for all chunks stands before the
 //! strips or behind them, never between.
 
+use super::mask::LaneBits;
+use super::mask_tree::{Made, Term as MaskTerm};
 use super::{Codegen, LANES, Repr};
-use crate::llvm::{Bitwise, Block, Compared, IntPred, Type, Value};
+use crate::llvm::{Block, Type, Value};
 use crate::tuning::{
     MASK_PERMUTE_MAX_DEPTH, WARP_STRIP_MAX_MASKS, WARP_STRIP_MAX_SPECULATED_OPS, WARP_STRIPS_PER_LLVM_BLOCK,
 };
@@ -22,9 +24,9 @@ use crate::wir;
 use crate::wir::access::{Access, Plan, StripPlace};
 use crate::wir::{BlockId, Cond, Kind, Op, OpKind, Shape, Term};
 use ptx::ir::{Inst, RegClass, Src, Terminator};
-use ptx::isa::{Op as O, Sem, Space};
+use ptx::isa::{BoolOp, Op as O, Sem, Space};
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// A section that is being emitted.
 pub(super) struct Section {
@@ -49,49 +51,14 @@ pub(super) struct Joined {
     /// The offset in bytes in the memory for joined masks.
     offset: u64,
     parts: Vec<(Block, Value)>,
+    /// Whether its words are read from that memory.
     wanted: Cell<bool>,
+    /// Whether it is read as one number.
+    read: Cell<bool>,
 }
 
 /// For each element, its source vector and the index there; `None`: any value but poison.
 type Wanted = Vec<Option<(Value, u32)>>;
-
-/// A mask that compares two integers, with the result flipped in the lanes of `flipped`, and only in the
-/// lanes of `on`.
-struct Decided {
-    on: u64,
-    flipped: u64,
-    /// Whether the comparison is true if the first is less (`true`) or if it is greater (`false`). For equal
-    /// integers either result is possible.
-    less: bool,
-    signed: bool,
-    a: Value,
-    b: Value,
-}
-
-impl Decided {
-    fn of(mut mask: Value, width: u32) -> Option<Decided> {
-        let (mut on, mut flipped) = (u64::MAX >> (64 - width), 0);
-        let constant = |how: Bitwise, mask: Value| {
-            let (_, a, b) = mask.joined().filter(|(have, ..)| *have == how)?;
-            if a.is_constant() { Some((b, a.bits()?)) } else { Some((a, b.bits()?)) }
-        };
-        while let Some((inner, bits)) = constant(Bitwise::And, mask) {
-            (mask, on) = (inner, on & bits);
-        }
-        while let Some((inner, bits)) = constant(Bitwise::Xor, mask) {
-            (mask, flipped) = (inner, flipped ^ bits);
-        }
-        let (Compared::Int(pred), a, b) = mask.comparison()? else { return None };
-        let (less, signed) = match pred {
-            IntPred::Ult | IntPred::Ule => (true, false),
-            IntPred::Ugt | IntPred::Uge => (false, false),
-            IntPred::Slt | IntPred::Sle => (true, true),
-            IntPred::Sgt | IntPred::Sge => (false, true),
-            IntPred::Eq | IntPred::Ne => return None,
-        };
-        Some(Decided { on, flipped, less, signed, a, b })
-    }
-}
 
 /// The permutations of a source: the wanted elements, and the result.
 type Permuted = Vec<(Wanted, Value)>;
@@ -108,6 +75,9 @@ pub(super) struct WarpStrips {
     joined: RefCell<Vec<Joined>>,
     /// The elements that permuted vectors consist of.
     made: RefCell<HashMap<Value, Wanted>>,
+    /// The vectors that were permuted, and the results. A result that is already among them is a constant,
+    /// whose elements are not followed.
+    seen: RefCell<HashSet<Value>>,
     /// For each value, whether it depends only on which thread the lane is.
     constant: Vec<bool>,
     /// For each block, the number of edges to it that have been emitted.
@@ -115,6 +85,8 @@ pub(super) struct WarpStrips {
     emitted: Vec<bool>,
     /// The block that continues the section of its predecessor.
     fused: Option<BlockId>,
+    /// For each phi of such a block, the value that it is.
+    fused_phis: HashMap<wir::Value, wir::Value>,
     /// The blocks in the order of emission.
     order: Vec<BlockId>,
 }
@@ -352,10 +324,7 @@ impl Codegen<'_> {
             } else {
                 value
             };
-            let mask = match plan.active.whole {
-                true => self.b.ones(self.bits_type()),
-                false => self.mask_chunk(self.scalar(op.uses[0]), c),
-            };
+            let mask = (!plan.active.whole).then_some(op.uses[0]);
             let mut rows: Vec<i64> = places.iter().flatten().map(|(row, _)| *row).collect();
             rows.sort_unstable();
             rows.dedup();
@@ -367,24 +336,30 @@ impl Codegen<'_> {
         true
     }
 
-    fn blend_row(&self, c: u32, row: i64, places: &[StripPlace], value: Value, mask: Value) {
-        if let Some(new) = self.exchanged(c, row, places, value, mask) {
+    /// Stores to a row, in the lanes of the mask (`None`: in all).
+    fn blend_row(&mut self, c: u32, row: i64, places: &[StripPlace], value: Value, mask: Option<wir::Value>) {
+        if let Some(new) = mask.and_then(|mask| self.exchanged(c, row, places, value, mask)) {
             return self.set_row(c, row, new);
         }
         let lane_at = |element: u32| places.iter().position(|place| *place == Some((row, element)));
         let owners: Vec<Option<u32>> = (0..self.width).map(|e| lane_at(e).map(|lane| lane as u32)).collect();
         let wanted: Wanted = owners.iter().map(|lane| lane.map(|lane| (value, lane))).collect();
         let new = self.picked(c, &wanted, value.ty());
-        let mut bits = self.picked_bits(c, mask, &owners, MASK_PERMUTE_MAX_DEPTH);
+        let mut bits = match mask {
+            Some(mask) => self.picked_bits(c, mask, &owners, MASK_PERMUTE_MAX_DEPTH),
+            None => LaneBits::Known(self.all_bits()),
+        };
         if owners.iter().any(Option::is_none) {
-            let owned: Vec<u64> = owners.iter().map(|lane| u64::from(lane.is_some())).collect();
-            bits = self.b.and(bits, self.b.const_ints(self.int(1), &owned));
+            let owned = owners.iter().enumerate().map(|(at, lane)| u64::from(lane.is_some()) << at).sum();
+            bits = self.bits_and(bits, LaneBits::Known(owned));
         }
-        if bits.is_zero() {
-            return;
-        }
-        let all = bits.bits() == Some(u64::MAX >> (64 - self.width));
-        let new = if all { new } else { self.b.select(bits, new, self.row_now(c, row)) };
+        let new = match bits {
+            LaneBits::Known(0) => return,
+            LaneBits::Known(bits) if bits == self.all_bits() => new,
+            LaneBits::Known(_) | LaneBits::Computed(..) => {
+                self.b.select(self.vector_of(bits), new, self.row_now(c, row))
+            }
+        };
         self.set_row(c, row, new);
     }
 
@@ -395,8 +370,15 @@ impl Codegen<'_> {
 
     /// The new value of a row that holds one of two elements and receives the other one if that is less (or
     /// greater): the minimum or the maximum. If both are equal, either result is right.
-    fn exchanged(&self, c: u32, row: i64, places: &[StripPlace], value: Value, mask: Value) -> Option<Value> {
-        let decided = Decided::of(mask, self.width)?;
+    fn exchanged(
+        &mut self,
+        c: u32,
+        row: i64,
+        places: &[StripPlace],
+        value: Value,
+        mask: wir::Value,
+    ) -> Option<Value> {
+        let decided = self.decided(mask, c)?;
         let old = self.row_now(c, row);
         let width = self.width as usize;
         let (mut here, mut there): (Wanted, Wanted) = (vec![None; width], vec![None; width]);
@@ -484,16 +466,13 @@ impl Codegen<'_> {
         {
             return *value;
         }
-        // Elements that are not wanted move by the same distance as the others where these are exchanged;
-        // otherwise they stay.
-        let distance = wanted.iter().zip(0..).find_map(|(from, at)| from.map(|(_, element)| element ^ at));
-        let distance = distance.filter(|distance| {
-            sources.len() == 1
-                && wanted.iter().zip(0..).all(|(from, at)| from.is_none_or(|from| from.1 == at ^ distance))
-        });
-        let fill = |at: u32| (first, at ^ distance.unwrap_or(0));
-        let full: Vec<(Value, u32)> =
-            wanted.iter().zip(0..).map(|(from, at)| from.unwrap_or(fill(at))).collect();
+        let elements: Vec<Option<u32>> = wanted.iter().map(|from| from.map(|(_, element)| element)).collect();
+        let elements = if sources.len() == 1 { filled(&elements) } else { stayed(&elements) };
+        let full: Vec<(Value, u32)> = wanted
+            .iter()
+            .zip(elements)
+            .map(|(from, at)| (from.map_or(first, |(source, _)| source), at))
+            .collect();
         let width = self.width as i32;
         let mut result = first;
         // The second source is merged with the first, and each further one with the result.
@@ -517,54 +496,115 @@ impl Codegen<'_> {
             result = self.b.shuffle(result, *source, &indices(&of, done));
         }
         let full: Wanted = full.into_iter().map(Some).collect();
-        if !result.is_constant() {
+        let mut seen = self.passes.warp_strips.seen.borrow_mut();
+        seen.extend(&sources);
+        if seen.insert(result) {
             self.passes.warp_strips.made.borrow_mut().insert(result, full.clone());
             section.known.borrow_mut().entry((block, first)).or_default().push((full, result));
         }
         result
     }
 
-    /// The bits of a chunk of a mask at the given lanes; any bits where there is no lane. Comparisons are
-    /// repeated on permuted operands, which have usually been permuted in the same way already: some
-    /// processors permute masks slowly.
-    fn picked_bits(&self, c: u32, mask: Value, lanes: &[Option<u32>], depth: u32) -> Value {
+    /// The bits of a chunk of a mask or a predicate at the given lanes; any bits where there is no lane.
+    /// Comparisons are repeated on permuted operands, which have usually been permuted in the same way
+    /// already: some processors permute masks slowly.
+    fn picked_bits(&mut self, c: u32, name: wir::Value, lanes: &[Option<u32>], depth: u32) -> LaneBits {
         let stays = lanes.iter().zip(0..).all(|(lane, at)| lane.is_none_or(|lane| lane == at));
         if stays {
-            return mask;
+            return self.strip_bits(name, c);
         }
-        let direct = |emit: &Self| {
-            let wanted: Wanted = lanes.iter().map(|lane| lane.map(|lane| (mask, lane))).collect();
-            emit.picked(c, &wanted, mask.ty())
+        self.picked_term(c, MaskTerm { name, negated: false }, lanes, depth)
+    }
+
+    /// As [`Codegen::picked_bits`], for a term. Complements, and exclusive ors with known bits, are combined.
+    fn picked_term(&mut self, c: u32, mut term: MaskTerm, lanes: &[Option<u32>], depth: u32) -> LaneBits {
+        let every = self.all_bits();
+        let mut flipped = 0;
+        let bits = loop {
+            if term.negated {
+                flipped ^= every;
+            }
+            match self.made_of(term.name, c) {
+                Made::Is(other) if depth > 0 => term = other,
+                Made::Joined(BoolOp::Xor, [a, b]) if depth > 0 => {
+                    match (self.known_term(a, c), self.known_term(b, c)) {
+                        (Some(bits), _) => (flipped, term) = (flipped ^ bits, b),
+                        (None, Some(bits)) => (flipped, term) = (flipped ^ bits, a),
+                        (None, None) => break self.picked_made(c, term.name, lanes, depth),
+                    }
+                }
+                _ => break self.picked_made(c, term.name, lanes, depth),
+            }
         };
-        if mask.is_constant() || depth == 0 {
-            return direct(self);
+        self.bits_joined(BoolOp::Xor, bits, LaneBits::Known(picked_known(flipped, lanes)))
+    }
+
+    /// As [`Codegen::picked_bits`], by the operation that computes the bits.
+    fn picked_made(&mut self, c: u32, name: wir::Value, lanes: &[Option<u32>], depth: u32) -> LaneBits {
+        match self.made_of(name, c) {
+            Made::Known(bits) => LaneBits::Known(picked_known(bits, lanes)),
+            Made::Joined(how, [a, b]) if depth > 0 => {
+                // What changes nothing is no step.
+                let nothing = if how == BoolOp::And { self.all_bits() } else { 0 };
+                if self.known_term(a, c) == Some(nothing) {
+                    return self.picked_term(c, b, lanes, depth);
+                }
+                if self.known_term(b, c) == Some(nothing) {
+                    return self.picked_term(c, a, lanes, depth);
+                }
+                let a = self.picked_term(c, a, lanes, depth - 1);
+                let b = self.picked_term(c, b, lanes, depth - 1);
+                self.bits_joined(how, a, b)
+            }
+            Made::Compared(comparison, [a, b], join) if depth > 0 => {
+                let [a, b] = [a, b].map(|source| {
+                    let value = self.compared_vector(&comparison, source, c)?;
+                    let wanted: Wanted = lanes.iter().map(|lane| lane.map(|lane| (value, lane))).collect();
+                    let register = self.picked(c, &wanted, value.ty());
+                    Some(comparison.read(&self.lower_chunk(), register))
+                });
+                let (Some(a), Some(b)) = (a, b) else { return self.permuted_bits(c, name, lanes) };
+                let truth = comparison.emit(&self.lower_chunk(), a, b);
+                let truth = self.computed_bits(truth);
+                match join {
+                    None => truth,
+                    Some((how, other)) => {
+                        let other = self.picked_term(c, other, lanes, depth - 1);
+                        self.bits_joined(how, truth, other)
+                    }
+                }
+            }
+            Made::Is(_) | Made::Joined(..) | Made::Compared(..) | Made::Other => {
+                self.permuted_bits(c, name, lanes)
+            }
         }
-        if let Some((how, a, b)) = mask.comparison() {
-            let operand = |value: Value| {
-                let viewed = value.viewed().unwrap_or(value);
-                let wanted: Wanted = lanes.iter().map(|lane| lane.map(|lane| (viewed, lane))).collect();
-                let picked = self.picked(c, &wanted, viewed.ty());
-                if viewed == value { picked } else { self.b.bitcast(picked, value.ty()) }
-            };
-            let (a, b) = (operand(a), operand(b));
-            return match how {
-                Compared::Int(pred) => self.b.icmp(pred, a, b),
-                Compared::Float(pred) => self.b.fcmp(pred, a, b),
-            };
+    }
+
+    /// The bits of a chunk of a mask or a predicate at the given lanes, permuted as bits.
+    fn permuted_bits(&mut self, c: u32, name: wir::Value, lanes: &[Option<u32>]) -> LaneBits {
+        let bits = self.strip_bits(name, c);
+        let bits = self.vector_of(bits);
+        let wanted: Wanted = lanes.iter().map(|lane| lane.map(|lane| (bits, lane))).collect();
+        self.computed_bits(self.picked(c, &wanted, bits.ty()))
+    }
+
+    /// The bits of a chunk of a mask or a predicate.
+    fn strip_bits(&mut self, name: wir::Value, c: u32) -> LaneBits {
+        if self.kind(name) == Kind::Mask {
+            let mask = self.mask_handle(name);
+            return self.cached_bits(mask, c);
         }
-        let Some((made, a, b)) = mask.joined() else { return direct(self) };
-        let a = self.picked_bits(c, a, lanes, depth - 1);
-        let b = self.picked_bits(c, b, lanes, depth - 1);
-        match made {
-            Bitwise::And => self.b.and(a, b),
-            Bitwise::Or => self.b.or(a, b),
-            Bitwise::Xor => self.b.xor(a, b),
-        }
+        self.predicate_bits(name, c)
+    }
+
+    /// The predicate or the mask that a phi was replaced with where its block continues a section.
+    pub(super) fn fused_from(&self, name: wir::Value) -> Option<wir::Value> {
+        self.passes.warp_strips.fused_phis.get(&name).copied()
     }
 
     /// Registers a mask of the open section's chunks; `None`: there is no open section, or no memory for
     /// another mask.
-    pub(super) fn join_mask(&self, chunks: &[Value]) -> Option<Value> {
+    pub(super) fn join_mask(&self, chunks: &[LaneBits]) -> Option<Value> {
         let (section, room) = (self.passes.warp_strips.open.as_ref()?, self.passes.warp_strips.room?);
         let number = section.masks.get();
         if number == WARP_STRIP_MAX_MASKS {
@@ -575,15 +615,25 @@ impl Codegen<'_> {
         self.at_last();
         let offset = u64::from(number * self.lanes / 8);
         let mask = self.b.load(self.mask_type(), self.b.offset(room, offset), 4);
-        let parts = (0..).zip(chunks).map(|(c, chunk)| (section.strips[self.strip(c)], *chunk)).collect();
+        let part = |(c, chunk): (u32, &LaneBits)| (section.strips[self.strip(c)], self.vector_of(*chunk));
+        let parts = (0..).zip(chunks).map(part).collect();
         self.passes.warp_strips.joined.borrow_mut().push(Joined {
             mask,
             offset,
             parts,
             wanted: Cell::new(false),
+            read: Cell::new(false),
         });
         self.at_first();
         Some(mask)
+    }
+
+    /// Notes that a mask is read as one number.
+    pub(super) fn note_read(&self, mask: Value) {
+        let joined = self.passes.warp_strips.joined.borrow();
+        if let Some(joined) = joined.iter().rev().find(|joined| joined.mask == mask) {
+            joined.read.set(true);
+        }
     }
 
     /// A mask of the open section as a vector.
@@ -600,7 +650,7 @@ impl Codegen<'_> {
     pub(super) fn store_joined_masks(&mut self) {
         let Some(room) = self.passes.warp_strips.room else { return };
         for joined in self.passes.warp_strips.joined.take() {
-            if !joined.mask.is_used() {
+            if !joined.read.get() {
                 self.b.erase(joined.mask);
                 if !joined.wanted.get() {
                     continue;
@@ -687,8 +737,16 @@ impl Codegen<'_> {
         let target = &self.job.func.blocks[to.0 as usize];
         if let Some(place) = target.pred_index(from) {
             for phi in &target.phis {
-                let rep = self.coerce(phi.from[place], phi.def);
+                let rep = match self.kind(phi.def) {
+                    Kind::Mask => Repr::Scalar(self.mask_handle(phi.from[place])),
+                    Kind::Reg(_) | Kind::Count => self.coerce(phi.from[place], phi.def),
+                };
                 self.values.reps[phi.def.0 as usize] = Some(rep);
+                self.passes.warp_strips.fused_phis.insert(phi.def, phi.from[place]);
+                if self.kind(phi.def) == Kind::Count {
+                    let known = self.constant_count(phi.from[place]);
+                    self.note_count(phi.def, known);
+                }
             }
         }
         self.at_first();
@@ -710,4 +768,25 @@ impl Codegen<'_> {
     pub(super) fn set_order(&mut self, order: &[BlockId]) {
         self.passes.warp_strips.order = order.to_vec();
     }
+}
+
+/// Indices of which some are not wanted: these move by the same distance as the others where the others are
+/// exchanged, and stay otherwise.
+fn filled(wanted: &[Option<u32>]) -> Vec<u32> {
+    let distance = wanted.iter().zip(0..).find_map(|(from, at)| from.map(|element| element ^ at));
+    let exchanges = |distance: &u32| {
+        wanted.iter().zip(0..).all(|(from, at)| from.is_none_or(|element| element == at ^ distance))
+    };
+    let distance = distance.filter(exchanges).unwrap_or(0);
+    wanted.iter().zip(0..).map(|(from, at)| from.unwrap_or(at ^ distance)).collect()
+}
+
+/// Indices of which some are not wanted: these stay.
+fn stayed(wanted: &[Option<u32>]) -> Vec<u32> {
+    wanted.iter().zip(0..).map(|(from, at)| from.unwrap_or(at)).collect()
+}
+
+/// Known bits at the given lanes.
+fn picked_known(bits: u64, lanes: &[Option<u32>]) -> u64 {
+    filled(lanes).iter().enumerate().map(|(at, from)| (bits >> from & 1) << at).sum()
 }

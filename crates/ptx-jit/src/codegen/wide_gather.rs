@@ -17,7 +17,7 @@ impl Codegen<'_> {
     pub(super) fn gather_wide(
         &self,
         pointers: Value,
-        (lanes, whole): (Value, bool),
+        lanes: Option<Value>,
         access: Access,
         align: u32,
     ) -> Vec<Value> {
@@ -27,7 +27,7 @@ impl Codegen<'_> {
             self.masked_gather(pointers, align, lanes, self.b.zero(ty))
         } else {
             let ty = self.b.vec(self.int(64), bits / 64);
-            let pointers = if whole { pointers } else { self.or_spare(pointers, lanes) };
+            let pointers = lanes.map_or(pointers, |lanes| self.or_spare(pointers, lanes));
             let load = |lane| self.b.load(ty, self.b.extract(pointers, lane), align);
             self.joined((0..self.width).map(load).collect())
         };
@@ -51,8 +51,7 @@ impl Codegen<'_> {
     pub(super) fn scatter_wide(
         &self,
         pointers: Value,
-        lanes: Value,
-        whole: bool,
+        lanes: Option<Value>,
         access: Access,
         values: &[Value],
     ) {
@@ -62,7 +61,7 @@ impl Codegen<'_> {
             let all = self.b.bitcast(all, self.b.vec(self.int(bits), self.width));
             return self.masked_scatter(all, pointers, bits / 8, lanes);
         }
-        let pointers = if whole { pointers } else { self.or_spare(pointers, lanes) };
+        let pointers = lanes.map_or(pointers, |lanes| self.or_spare(pointers, lanes));
         for lane in 0..self.width {
             let own = self.b.slice(all, lane * access.count, access.count);
             self.b.store(own, self.b.extract(pointers, lane), bits / 8);

@@ -1,10 +1,10 @@
 //! Comparison and selection (PTX ISA §9.7.5, §9.7.6).
 
-use ptx::ir::{Dst, Src};
-use ptx::isa::{BoolOp, Cmp, Slot, Ty, Word};
+use ptx::ir::{Dst, Inst, Src};
+use ptx::isa::{BoolOp, Cmp, Op, Slot, Ty, Word};
 
 use super::query::{Ftz, Query};
-use super::{Lower, Lowering, Operand, is_signed};
+use super::{Env, Known, Lower, Lowering, Operand, is_signed};
 use crate::llvm::{FloatPred, IntPred, Value};
 
 /// How two values of a type are compared; chosen before any code is emitted.
@@ -100,6 +100,62 @@ impl Relation {
             }
             Relation::Brain(pred) => l.b.fcmp(pred, l.single_of(x, true), l.single_of(y, true)),
         }
+    }
+}
+
+/// The comparison of a `setp` with one result, for code that compares other values in the same way.
+#[derive(Clone, Copy)]
+pub(crate) struct Comparison {
+    relation: Relation,
+    ty: Ty,
+}
+
+impl Comparison {
+    /// The comparison of an instruction, and how source 2 is combined with its result, if there is one.
+    pub(crate) fn of(inst: &Inst, env: &Env) -> Option<(Self, Option<BoolOp>)> {
+        let ty = inst.mods.ty();
+        // The second destination is the complement.
+        let single = matches!(inst.dsts.as_slice(), [Dst::Reg(_)] | [Dst::Reg(_), Dst::Sink]);
+        if inst.op != Op::Setp || !single || is_packed(ty) {
+            return None;
+        }
+        let relation = relation(&Query::new(inst, env), ty)?;
+        Some((Self { relation, ty }, inst.mods.bool_op()))
+    }
+
+    /// Whether the bits of a NaN do not affect the result.
+    pub(crate) fn reads_numbers(&self) -> bool {
+        self.ty == Ty::F32
+    }
+
+    /// The width of the compared values.
+    pub(crate) fn bits(&self) -> u32 {
+        self.ty.bits()
+    }
+
+    /// For an order of integers: whether the result is true if the first is less (`true`) or if it is greater
+    /// (`false`), and whether they are signed.
+    pub(crate) fn order(&self) -> Option<(bool, bool)> {
+        match self.relation {
+            Relation::Int(IntPred::Ult | IntPred::Ule) => Some((true, false)),
+            Relation::Int(IntPred::Ugt | IntPred::Uge) => Some((false, false)),
+            Relation::Int(IntPred::Slt | IntPred::Sle) => Some((true, true)),
+            Relation::Int(IntPred::Sgt | IntPred::Sge) => Some((false, true)),
+            Relation::Int(IntPred::Eq | IntPred::Ne)
+            | Relation::Float(..)
+            | Relation::Half(..)
+            | Relation::Brain(_) => None,
+        }
+    }
+
+    /// A register as it is compared.
+    pub(crate) fn read(&self, l: &Lower<'_, '_>, register: Value) -> Value {
+        l.read(Operand::Value(register, Known::Nothing), self.ty)
+    }
+
+    /// Compares two values that were read.
+    pub(crate) fn emit(&self, l: &Lower<'_, '_>, x: Value, y: Value) -> Value {
+        self.relation.emit(l, x, y)
     }
 }
 

@@ -103,18 +103,9 @@ impl FloatPred {
     }
 }
 
-/// The relation by which two vectors were compared.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Compared {
-    /// As integers.
-    Int(IntPred),
-    /// As numbers.
-    Float(FloatPred),
-}
-
 /// The bitwise operation by which two vectors of bits were combined.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Bitwise {
+enum Bitwise {
     /// Bits that are one in both.
     And,
     /// Bits that are one in either.
@@ -122,36 +113,6 @@ pub(crate) enum Bitwise {
     /// Bits that are one in exactly one.
     Xor,
 }
-
-const INT_PREDS: [IntPred; 10] = [
-    IntPred::Eq,
-    IntPred::Ne,
-    IntPred::Ult,
-    IntPred::Ule,
-    IntPred::Ugt,
-    IntPred::Uge,
-    IntPred::Slt,
-    IntPred::Sle,
-    IntPred::Sgt,
-    IntPred::Sge,
-];
-
-const FLOAT_PREDS: [FloatPred; 14] = [
-    FloatPred::Oeq,
-    FloatPred::One,
-    FloatPred::Olt,
-    FloatPred::Ole,
-    FloatPred::Ogt,
-    FloatPred::Oge,
-    FloatPred::Ord,
-    FloatPred::Uno,
-    FloatPred::Ueq,
-    FloatPred::Une,
-    FloatPred::Ult,
-    FloatPred::Ule,
-    FloatPred::Ugt,
-    FloatPred::Uge,
-];
 
 impl Value {
     /// The opcode, if the value is an instruction.
@@ -164,24 +125,8 @@ impl Value {
         Value(call!(LLVMGetOperand(self.0, number)))
     }
 
-    /// The relation and the operands, if the value is a comparison.
-    pub(crate) fn comparison(self) -> Option<(Compared, Value, Value)> {
-        let compared = match self.opcode()? {
-            LLVMOpcode::LLVMICmp => {
-                let raw = call!(LLVMGetICmpPredicate(self.0));
-                Compared::Int(INT_PREDS.into_iter().find(|pred| pred.raw() == raw)?)
-            }
-            LLVMOpcode::LLVMFCmp => {
-                let raw = call!(LLVMGetFCmpPredicate(self.0));
-                Compared::Float(FLOAT_PREDS.into_iter().find(|pred| pred.raw() == raw)?)
-            }
-            _ => return None,
-        };
-        Some((compared, self.operand(0), self.operand(1)))
-    }
-
     /// The operation and the operands, if the value is a bitwise operation.
-    pub(crate) fn joined(self) -> Option<(Bitwise, Value, Value)> {
+    fn joined(self) -> Option<(Bitwise, Value, Value)> {
         let how = match self.opcode()? {
             LLVMOpcode::LLVMAnd => Bitwise::And,
             LLVMOpcode::LLVMOr => Bitwise::Or,
@@ -192,26 +137,10 @@ impl Value {
     }
 
     /// The operand of a bitcast that keeps the number of elements, if the value is one.
-    pub(crate) fn viewed(self) -> Option<Value> {
+    pub(super) fn viewed(self) -> Option<Value> {
         let LLVMOpcode::LLVMBitCast = self.opcode()? else { return None };
         let of = self.operand(0);
         (of.ty().lanes() == self.ty().lanes()).then_some(of)
-    }
-
-    /// The scalar in each element, if the value was made by [`Builder::splat`].
-    pub(crate) fn splatted(self) -> Option<Value> {
-        let LLVMOpcode::LLVMShuffleVector = self.opcode()? else { return None };
-        let first = self.operand(0);
-        let LLVMOpcode::LLVMInsertElement = first.opcode()? else { return None };
-        let elements = call!(LLVMGetNumMaskElements(self.0));
-        let same = first.operand(2).number() == Some(0)
-            && (0..elements).all(|element| call!(LLVMGetMaskValue(self.0, element)) == 0);
-        same.then(|| first.operand(1))
-    }
-
-    /// Whether any instruction uses the value.
-    pub(crate) fn is_used(self) -> bool {
-        !call!(LLVMGetFirstUse(self.0)).is_null()
     }
 }
 

@@ -46,8 +46,12 @@ impl Builder<'_> {
         call!(LLVMDeleteBasicBlock(block.0));
     }
 
-    /// Deletes an instruction without uses.
+    /// Deletes an instruction.
+    ///
+    /// # Panics
+    /// Another instruction uses it, a bug of the caller.
     pub(crate) fn erase(&self, value: Value) {
+        assert!(call!(LLVMGetFirstUse(value.0)).is_null(), "ptxvm bug: an instruction is used and erased");
         call!(LLVMInstructionEraseFromParent(value.0));
     }
 

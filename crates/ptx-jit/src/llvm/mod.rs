@@ -34,7 +34,7 @@ pub use exit::{guard_this_thread, is_ending};
 pub use session::Session;
 pub(crate) use session::{Effort, Object};
 
-pub(crate) use arithmetic::{Bitwise, Compared, FloatPred, IntPred};
+pub(crate) use arithmetic::{FloatPred, IntPred};
 pub(crate) use builder::Builder;
 pub(crate) use control::Likely;
 pub(crate) use memory::{AtomicOp, Ordering};

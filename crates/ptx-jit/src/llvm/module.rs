@@ -15,6 +15,9 @@ use super::api::{call, take_message};
 use super::exit::Working;
 
 /// A value: a constant, a parameter or the result of an instruction.
+///
+/// Invariant: outside of `llvm`, nothing of it can be read but its type, and whether two values are the same.
+/// A decision about code follows from WIR and from what code generation has recorded of its values.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Value(pub(super) LLVMValueRef);
 
@@ -112,48 +115,19 @@ impl Value {
     }
 
     /// Whether it is a constant.
-    pub(crate) fn is_constant(self) -> bool {
+    pub(super) fn is_constant(self) -> bool {
         call!(LLVMIsConstant(self.0)) != 0
     }
 
     /// The number, if the value is a constant integer of at most 64 bits.
-    pub(crate) fn number(self) -> Option<u64> {
+    pub(super) fn number(self) -> Option<u64> {
         let plain = !self.ty().is_vector() && self.ty().is_int() && self.ty().element_bits() <= 64;
         let number = plain && !call!(LLVMIsAConstantInt(self.0)).is_null();
         number.then(|| call!(LLVMConstIntGetZExtValue(self.0)))
     }
 
-    /// One bit for each element, if the value is a constant vector of at most 64 bits.
-    pub(crate) fn bits(self) -> Option<u64> {
-        let lanes = self.ty().lanes();
-        if !self.is_constant() || !self.ty().is_vector() || self.ty().element_bits() != 1 || lanes > 64 {
-            return None;
-        }
-        let mut bits = 0;
-        for lane in 0..lanes {
-            let element = call!(LLVMGetAggregateElement(self.0, lane));
-            if element.is_null() {
-                return None;
-            }
-            bits |= Value(element).number()? << lane;
-        }
-        Some(bits)
-    }
-
-    /// The number in each element, if the value is a constant vector of integers of at most 64 bits.
-    pub(crate) fn numbers(self) -> Option<Vec<u64>> {
-        if !self.is_constant() || !self.ty().is_vector() {
-            return None;
-        }
-        let number = |lane| {
-            let element = call!(LLVMGetAggregateElement(self.0, lane));
-            if element.is_null() { None } else { Value(element).number() }
-        };
-        (0..self.ty().lanes()).map(number).collect()
-    }
-
     /// Whether it is the constant zero.
-    pub(crate) fn is_zero(self) -> bool {
+    pub(super) fn is_zero(self) -> bool {
         call!(LLVMIsNull(self.0)) != 0
     }
 }
