@@ -8,6 +8,9 @@
 
 use super::Vectors;
 use crate::target::Level;
+use crate::tuning::{
+    PERMUTED_ACCESS_MAX_VECTORS, PERMUTED_ACCESS_MAX_VECTORS_512, PERMUTED_LOAD_MAX_VECTORS_256,
+};
 use crate::wir::access::{Access, Cluster, Cover};
 
 impl Vectors {
@@ -15,12 +18,13 @@ impl Vectors {
     /// `None`: too many vectors are needed, or two lanes share an element where that is not allowed. `whole`:
     /// all lanes are active.
     pub(crate) fn cluster(self, lanes: &[i32], access: Access, whole: bool) -> Option<Cluster> {
-        let wide = self.level == Level::Avx512;
-        let most = if wide { 4 } else { 2 };
-        // Run-time masks are cheap only where the processor has mask registers.
-        if !whole && !wide {
-            return None;
-        }
+        let most = match self.level {
+            Level::Avx512 => PERMUTED_ACCESS_MAX_VECTORS_512,
+            // Run-time masks are cheap only where the processor has mask registers.
+            Level::Avx2 | Level::Baseline if !whole => return None,
+            Level::Avx2 if !access.write => PERMUTED_LOAD_MAX_VECTORS_256,
+            Level::Avx2 | Level::Baseline => PERMUTED_ACCESS_MAX_VECTORS,
+        };
         let bytes = (access.bits / 8) as i32;
         let low = *lanes.iter().min()?;
         let mut elements = Vec::new();
