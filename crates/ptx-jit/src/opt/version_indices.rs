@@ -68,6 +68,10 @@ pub(crate) fn version<E: Effects>(
     effects: &E,
     classify: impl Fn(&mut Func),
 ) -> bool {
+    let mut blocks = (0..func.blocks.len() as u32).map(BlockId).filter(|id| func.blocks[id.0 as usize].full);
+    if blocks.all(|id| guesses(func, function, effects, id).is_empty()) {
+        return false;
+    }
     let before = func.clone();
     // Blocks whose versions would access memory alike.
     let mut left_out: HashSet<BlockId> = HashSet::new();
