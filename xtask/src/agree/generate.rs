@@ -14,6 +14,7 @@ use super::forms::{Forms, PREDICATES, SINGLE, register};
 use super::program::{Line, Program};
 use super::random::Random;
 use super::run::THREADS;
+use std::sync::LazyLock;
 
 /// Shapes of CTAs, most of them odd.
 const BLOCKS: &[[u32; 3]] = &[
@@ -132,9 +133,11 @@ pub(super) struct Generator<'a> {
     pub(super) block: [u32; 3],
 }
 
-/// All levels for which programs are generated.
-pub(crate) fn levels() -> Vec<Forms> {
-    LEVELS.iter().filter_map(|(version, target)| Forms::new(version, target)).collect()
+/// All levels for which programs are generated. They are computed once, because that takes seconds.
+pub(crate) fn levels() -> &'static [Forms] {
+    static ALL: LazyLock<Vec<Forms>> =
+        LazyLock::new(|| LEVELS.iter().filter_map(|(version, target)| Forms::new(version, target)).collect());
+    &ALL
 }
 
 /// The program of a seed; with `traps`, one that traps in most cases.

@@ -245,11 +245,11 @@ pub(crate) fn agree(args: &[String]) -> Result<(), String> {
     }
     let levels = generate::levels();
     if options.tools {
-        return under_tools(&options, &levels);
+        return under_tools(&options, levels);
     }
     if options.print {
         for seed in options.seed..options.seed + options.count {
-            print!("{}", generate::program(&levels, seed, options.traps).text());
+            print!("{}", generate::program(levels, seed, options.traps).text());
         }
         return Ok(());
     }
@@ -257,7 +257,7 @@ pub(crate) fn agree(args: &[String]) -> Result<(), String> {
     std::panic::set_hook(Box::new(|info| eprintln!("{info}")));
     let run = Run {
         options: &options,
-        levels: &levels,
+        levels,
         began: Instant::now(),
         next: AtomicU64::new(0),
         stop: AtomicBool::new(false),
@@ -314,7 +314,7 @@ fn under_tools(options: &Options, levels: &[forms::Forms]) -> Result<(), String>
 /// The texts of the random programs of the first seeds, without traps.
 pub(crate) fn random_texts(count: u64) -> Vec<String> {
     let levels = generate::levels();
-    (0..count).map(|seed| generate::program(&levels, seed, false).text()).collect()
+    (0..count).map(|seed| generate::program(levels, seed, false).text()).collect()
 }
 
 /// The CTA shape for a text of [`random_texts`] or of `tests/agree`.
@@ -372,7 +372,7 @@ mod tests {
         assert!(!cpus.is_empty(), "native code can be made for this machine");
         let machines = machines(&cpus);
         for seed in 0..60 {
-            let program = generate::program(&levels, seed, false);
+            let program = generate::program(levels, seed, false);
             let outcome = machines.run(&program, Some(machines.turn(&program)));
             assert!(matches!(outcome, Outcome::Same), "seed {seed}: {outcome:?}\n{}", program.text());
         }
@@ -383,7 +383,7 @@ mod tests {
         let levels = generate::levels();
         let mut confirmed = 0;
         for seed in 1..40 {
-            match tools::judge(&generate::program(&levels, seed, false)) {
+            match tools::judge(&generate::program(levels, seed, false)) {
                 Ok(judged) => confirmed += u32::from(judged == tools::Judged::Confirmed),
                 Err(why) => panic!("seed {seed}: {why}"),
             }
@@ -397,7 +397,7 @@ mod tests {
         let machines = machines(&cpus);
         let mut trapped = 0;
         for seed in 0..40 {
-            let program = generate::program(&levels, seed, true);
+            let program = generate::program(levels, seed, true);
             match machines.run(&program, Some(machines.turn(&program))) {
                 Outcome::Same => {}
                 Outcome::Trapped(_) => trapped += 1,
@@ -424,9 +424,9 @@ mod tests {
         programs
     }
 
-    /// On the best processor that this machine can be, every third program also on one of the others in turn;
-    /// on all of them if `PTXVM_TESTS` is `full`. Compilation for narrow vectors takes most of the time of a
-    /// run on all.
+    /// On the best processor that this machine can be, with each choice of coarse warps; every third program
+    /// also on one of the others in turn, with the compiler's choice. On all of them if `PTXVM_TESTS` is
+    /// `full`: compilation for narrow vectors takes most of the time of a run on all.
     #[test]
     fn what_differed_once_agrees_and_has_no_race() {
         let programs = kept();
@@ -442,8 +442,9 @@ mod tests {
                 let (best, others) = cpus.split_first().expect("one processor at least");
                 let turn = number.is_multiple_of(3).then_some(number / 3 % others.len().max(1));
                 let other = turn.and_then(|turn| others.get(turn));
-                let outcome =
-                    machines.run_where(program, |_, cpu| full || cpu == *best || Some(&cpu) == other);
+                let outcome = machines.run_where(program, |_, cpu, team| {
+                    full || cpu == *best || Some(&cpu) == other && team.is_none()
+                });
                 let as_said = if *traps {
                     matches!(outcome, Outcome::Trapped(_))
                 } else {
@@ -458,7 +459,7 @@ mod tests {
 
     #[test]
     fn a_program_is_read_as_it_was_written() {
-        let program = generate::program(&generate::levels(), 3, false);
+        let program = generate::program(generate::levels(), 3, false);
         let read = Program::read(&program.text()).expect("its launch stands in it");
         assert_eq!(read.text(), program.text());
         assert_eq!((read.grid, read.block, read.data), (program.grid, program.block, program.data));

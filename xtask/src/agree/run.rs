@@ -43,10 +43,18 @@ const MOST_NATIVE_STEPS: u64 = 1 << 28;
 /// Time limit of a program in native code, also on a busy machine.
 const MOST_TIME: Duration = Duration::from_secs(120);
 
-/// One device for each processor, and one for the interpreter.
+/// A device that runs native code.
+struct Jit {
+    cpu: Cpu,
+    /// Warps per coarse warp; `None`: the compiler's choice.
+    team: Option<u32>,
+    vm: Vm,
+}
+
+/// Devices for each processor, and one for the interpreter.
 pub(crate) struct Machines {
     interp: Vm,
-    jits: Vec<(Cpu, Vm)>,
+    jits: Vec<Jit>,
 }
 
 /// The result of a program.
@@ -77,7 +85,8 @@ impl Machines {
             // Coarse warps if profitable, and of four warps wherever possible.
             for team in [None, Some(4)] {
                 let target = Some(target(*cpu)?);
-                jits.push((*cpu, Vm::with(Options { target, team, ..Options::default() })?));
+                let vm = Vm::with(Options { target, team, ..Options::default() })?;
+                jits.push(Jit { cpu: *cpu, team, vm });
             }
         }
         Ok(Self { interp: Vm::new()?, jits })
@@ -95,10 +104,10 @@ impl Machines {
             Cpu::Baseline => 1,
         };
         // Independent of the choices that generated the program.
-        let mut left = Random::new(!program.data).below(self.jits.iter().map(|(cpu, _)| weight(*cpu)).sum());
+        let mut left = Random::new(!program.data).below(self.jits.iter().map(|jit| weight(jit.cpu)).sum());
         self.jits
             .iter()
-            .position(|(cpu, _)| match left.checked_sub(weight(*cpu)) {
+            .position(|jit| match left.checked_sub(weight(jit.cpu)) {
                 Some(less) => {
                     left = less;
                     false
@@ -111,18 +120,25 @@ impl Machines {
     /// Runs it on every processor, or on the chosen one.
     pub(crate) fn run(&self, program: &Program, turn: Option<usize>) -> Outcome {
         let count = self.jits.len();
-        self.run_where(program, |index, _| turn.is_none_or(|turn| turn % count == index))
+        self.run_where(program, |index, _, _| turn.is_none_or(|turn| turn % count == index))
     }
 
-    /// Runs it on the machines that are wanted, by their number and processor.
-    pub(crate) fn run_where(&self, program: &Program, wanted: impl Fn(usize, Cpu) -> bool) -> Outcome {
+    /// Runs it on the devices that are wanted, by their number, processor, and warps per coarse warp.
+    pub(crate) fn run_where(
+        &self,
+        program: &Program,
+        wanted: impl Fn(usize, Cpu, Option<u32>) -> bool,
+    ) -> Outcome {
         let given = Given::new(program);
         let expected = match end(&self.interp, program, &given, Engine::Interp, 0) {
             Ok(End::Trap(trap)) if trap.kind == FaultKind::StepLimit => return Outcome::Endless,
             Ok(expected) => expected,
             Err(error) => return Outcome::Refused(error.to_string()),
         };
-        for (_, (cpu, vm)) in self.jits.iter().enumerate().filter(|(index, (cpu, _))| wanted(*index, *cpu)) {
+        for (index, Jit { cpu, team, vm }) in self.jits.iter().enumerate() {
+            if !wanted(index, *cpu, *team) {
+                continue;
+            }
             let run = || end(vm, program, &given, Engine::Jit, 0);
             let got = match std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)) {
                 Ok(Ok(got)) => got,
@@ -151,7 +167,7 @@ impl Machines {
 
     /// Restricted to that processor.
     pub(crate) fn only(self, cpu: Cpu) -> Self {
-        Self { interp: self.interp, jits: self.jits.into_iter().filter(|(c, _)| *c == cpu).collect() }
+        Self { interp: self.interp, jits: self.jits.into_iter().filter(|jit| jit.cpu == cpu).collect() }
     }
 }
 
