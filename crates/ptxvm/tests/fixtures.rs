@@ -3,8 +3,8 @@
 //!
 //! Each case runs on its main PTX and on its variants (-O0, -g, ...), with several numbers of OS threads and
 //! schedule seeds, in the interpreter and in native code for each kind of processor. Results must not depend
-//! on these. Unless `PTXVM_TESTS` is `full`, some combinations are omitted; every case and every variant
-//! still runs in both engines.
+//! on these. Unless `PTXVM_TESTS` is `full`, some combinations are omitted; every case still runs in both
+//! engines, every variant in the interpreter, and one variant of each kernel in native code.
 
 #[path = "support/levels.rs"]
 mod levels;
@@ -186,20 +186,20 @@ const KNOWN: &[(&str, &str, &str)] = &[
 ];
 
 /// Whether a case runs on this without `PTXVM_TESTS`: every case in the interpreter and, with its main text,
-/// for the best processor, half of the cases in the watched interpreter, a quarter for a lesser processor
-/// (whose code takes the longest to compile), and an eighth under each selection of tools in native code. A
-/// variant that several cases share runs in native code for one of them, since each would compile it again.
-fn is_chosen(on: On, name: &str, is_first: bool) -> bool {
+/// for the best processor, half of the cases in the watched interpreter, an eighth for a lesser processor
+/// (whose code takes the longest to compile), and an eighth under each selection of tools in native code. Of
+/// the variants of a kernel, which take LLVM the longest, one runs in native code, for one of its cases.
+fn is_chosen(on: On, name: &str, is_compiled: bool) -> bool {
     let hash = levels::hash(name);
     match on {
         On::Interp => true,
         On::Watched => (hash / 8).is_multiple_of(2),
         #[cfg(feature = "jit")]
-        On::Jit => is_first,
+        On::Jit => is_compiled,
         #[cfg(feature = "jit")]
         On::JitTeam(_) => true,
         #[cfg(feature = "jit")]
-        On::JitFor(_) => hash.is_multiple_of(4),
+        On::JitFor(_) => hash.is_multiple_of(8),
         #[cfg(feature = "jit")]
         On::JitWatched => hash % 8 == 1,
         #[cfg(feature = "jit")]
@@ -232,15 +232,18 @@ fn main() {
         for variant in case["variants"].as_array().into_iter().flatten() {
             sources.push((string(variant), variant_schedules));
         }
-        for (ptx, schedules) in sources {
+        // One of the variants, the same for all cases of a text.
+        let native_variant = levels::hash(&sources[0].0) as usize % (sources.len() - 1).max(1);
+        for (number, (ptx, schedules)) in sources.into_iter().enumerate() {
             // A launch that traps does not reach its end.
             let fits = |on: On| on.is_available() && (on.tools().is_empty() || case["trap"].is_null());
             let is_main = string(&case["ptx"]) == ptx;
-            let is_first = compiled.insert((ptx.clone(), string(&case["kernel"]))) || is_main;
-            let chosen = |on: On| fits(on) && (full || is_chosen(on, &name, is_first));
+            let is_first = compiled.insert((ptx.clone(), string(&case["kernel"])));
+            let is_compiled = is_main || is_first && number == 1 + native_variant;
+            let chosen = |on: On| fits(on) && (full || is_chosen(on, &name, is_compiled));
             for schedule in schedules.iter().filter(|(_, _, on)| chosen(*on)) {
                 let (case, root, ptx, schedule) = (case.clone(), root.clone(), ptx.clone(), *schedule);
-                let target = schedule.2.target(is_main && levels::hash(&name).is_multiple_of(2));
+                let target = schedule.2.target(is_main && levels::hash(&name).is_multiple_of(4));
                 let title = format!(
                     "{name} {} threads={} seed={} {:?}",
                     ptx.trim_start_matches("kernels/"),
@@ -298,8 +301,13 @@ fn run(
     let Some(module) = checked.module else {
         return Err(checked.diagnostics.iter().map(report).collect::<Vec<_>>().join("\n"));
     };
-    let mut options =
-        Options { addresses: module.address_size, target, team: on.team(), ..Options::default() };
+    let mut options = Options {
+        addresses: module.address_size,
+        target,
+        team: on.team(),
+        cache: levels::cache(),
+        ..Options::default()
+    };
     options = on.tools().iter().fold(options, |options, tool| options.and_tool(*tool));
     let vm = Vm::with(options).map_err(|e| e.to_string())?;
     let module = vm.load_module(module).map_err(|e| e.to_string())?;

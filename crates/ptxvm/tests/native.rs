@@ -40,10 +40,12 @@ impl Case<'_> {
     }
 
     fn run(&self, engine: Engine, target: Option<Target>) -> Outcome {
-        let vm = match Vm::with(Options { target, team: self.team, ..Options::default() }) {
-            Ok(vm) => vm,
-            Err(error) => panic!("{error}"),
-        };
+        let vm =
+            match Vm::with(Options { target, team: self.team, cache: levels::cache(), ..Options::default() })
+            {
+                Ok(vm) => vm,
+                Err(error) => panic!("{error}"),
+            };
         let module = vm.load("test.ptx", &self.text()).unwrap_or_else(|error| panic!("{error}"));
         let kernel = module.kernel("k").expect("the kernel");
         let buffers: Vec<_> = self.buffers.iter().map(|data| vm.buffer(data).expect("memory")).collect();

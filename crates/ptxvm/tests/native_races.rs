@@ -35,7 +35,7 @@ fn run(
     seed: u64,
 ) -> Result<(String, bool, Vec<u32>), String> {
     let target = levels::of(text).into_iter().next();
-    let options = Options { target, ..Options::tool(Tool::Racecheck) };
+    let options = Options { target, cache: levels::cache(), ..Options::tool(Tool::Racecheck) };
     let vm = Vm::with(options).map_err(|error| error.to_string())?;
     let module = vm.load("k.ptx", text).map_err(|error| error.to_string())?;
     let kernel = module.kernel("k").map_err(|error| error.to_string())?;

@@ -15,7 +15,8 @@ fn run(
     team: Option<u32>,
     native: Option<Target>,
 ) -> Result<Vec<u32>, String> {
-    let vm = Vm::with(Options { target: native, team, ..Options::default() }).expect("this is given");
+    let vm = Vm::with(Options { target: native, team, cache: levels::cache(), ..Options::default() })
+        .expect("this is given");
     let module = vm.load("pitches.ptx", text).expect("this is given");
     let kernel = module.kernel("k").expect("this is given");
     let data: Vec<u32> = (0..1800).map(|i: u32| i.wrapping_mul(0x9e37_79b9)).collect();

@@ -35,7 +35,8 @@ impl Case<'_> {
     }
 
     fn run(&self, engine: Engine, target: Option<Target>) -> Result<(Done, Report), String> {
-        let vm = Vm::with(Options { target, team: self.team, ..Options::default() }).expect("this is given");
+        let vm = Vm::with(Options { target, team: self.team, cache: levels::cache(), ..Options::default() })
+            .expect("this is given");
         let module = vm.load("ways.ptx", &self.text()).unwrap_or_else(|error| panic!("{error}"));
         let kernel = module.kernel("k").expect("the kernel");
         let count = 3 * self.block.iter().product::<u32>();

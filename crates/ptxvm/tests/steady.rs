@@ -45,7 +45,8 @@ impl Case<'_> {
     }
 
     fn run(&self, engine: Engine, target: Option<Target>) -> Outcome {
-        let vm = Vm::with(Options { target, team: self.team, ..Options::default() }).expect("this is given");
+        let vm = Vm::with(Options { target, team: self.team, cache: levels::cache(), ..Options::default() })
+            .expect("this is given");
         let module = vm.load("steady.ptx", &self.text()).unwrap_or_else(|error| panic!("{error}"));
         let kernel = module.kernel("k").expect("the kernel");
         let buffer = |words: usize| {

@@ -21,7 +21,7 @@ impl std::ops::Deref for Machine {
 /// LLVM optimises it for the best level alone.
 pub(super) fn machines() -> Vec<Machine> {
     let made = |engine, target: Option<Target>| {
-        let vm = Vm::with(Options { target, ..Options::default() }).ok()?;
+        let vm = Vm::with(Options { target, cache: levels::cache(), ..Options::default() }).ok()?;
         Some(Machine { vm, engine })
     };
     let mut machines: Vec<Machine> = made(Engine::Interp, None).into_iter().collect();

@@ -1,21 +1,41 @@
-//! Targets for which the tests of native code compile their cases.
+//! Targets for which the tests of native code compile their cases, and a cache for what they compile again.
 #![allow(dead_code, reason = "each test uses a part of it")]
 
-use ptxvm::{Cpu, Target};
+use ptxvm::{CodeCache, Cpu, Target};
+use std::path::Path;
+use std::sync::OnceLock;
 
 /// Whether all combinations are tested.
 pub(crate) fn is_full() -> bool {
     std::env::var("PTXVM_TESTS").as_deref() == Ok("full")
 }
 
+/// A cache of native code for the devices of this process: the launches of a kernel that differ only in their
+/// memory, order or threads compile it once. It is empty when the process starts.
+pub(crate) fn cache() -> CodeCache {
+    static CACHE: OnceLock<CodeCache> = OnceLock::new();
+    let make = || {
+        let program = std::env::current_exe().expect("a test has a path");
+        let name = program.file_stem().expect("a test has a name").to_string_lossy().into_owned();
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("code-{name}"));
+        match std::fs::remove_dir_all(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                panic!("{}: {error}", path.display())
+            }
+            _ => CodeCache::folder(path),
+        }
+    };
+    CACHE.get_or_init(make).clone()
+}
+
 /// The targets for the case of this text: those that this machine can be, or, unless `PTXVM_TESTS` is `full`,
-/// the best of them and, for every other text, one that the text selects.
+/// the best of them and, for every eighth text, one that the text selects.
 pub(crate) fn of(text: &str) -> Vec<Target> {
     let mut all: Vec<Cpu> =
         [Cpu::Avx512, Cpu::Avx2, Cpu::Baseline].into_iter().filter(|cpu| is_available(*cpu)).collect();
     if !is_full() && all.len() > 1 {
         let number = hash(text) as usize;
-        let other = number.is_multiple_of(2).then(|| all[1 + number / 2 % (all.len() - 1)]);
+        let other = number.is_multiple_of(8).then(|| all[1 + number / 8 % (all.len() - 1)]);
         all.truncate(1);
         all.extend(other);
     }
@@ -23,9 +43,9 @@ pub(crate) fn of(text: &str) -> Vec<Target> {
 }
 
 /// The target for the case of this text on a processor. Unless `PTXVM_TESTS` is `full`, LLVM optimises the
-/// code of every fourth text alone: that takes most of the time of a test, and is LLVM's own matter.
+/// code of every eighth text alone: that takes most of the time of a test, and is LLVM's own matter.
 pub(crate) fn target(cpu: Cpu, text: &str) -> Target {
-    match is_full() || (hash(text) / 16).is_multiple_of(4) {
+    match is_full() || (hash(text) / 64).is_multiple_of(8) {
         true => cpu.into(),
         false => unoptimised(cpu.into()),
     }
