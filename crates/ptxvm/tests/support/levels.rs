@@ -15,9 +15,7 @@ pub(crate) fn is_full() -> bool {
 pub(crate) fn cache() -> CodeCache {
     static CACHE: OnceLock<CodeCache> = OnceLock::new();
     let make = || {
-        let program = std::env::current_exe().expect("a test has a path");
-        let name = program.file_stem().expect("a test has a name").to_string_lossy().into_owned();
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("code-{name}"));
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(concat!("code-", env!("CARGO_CRATE_NAME")));
         match std::fs::remove_dir_all(&path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 panic!("{}: {error}", path.display())
