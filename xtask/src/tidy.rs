@@ -2,7 +2,8 @@
 //!
 //! Every source file begins with a module doc. No file is longer than 800 lines, except for data of the
 //! instruction table. `unsafe` occurs only where the architecture allows it. Crates depend only downwards,
-//! and the imports of modules have no circles ([`imports`]). Code quoted in `ADDING-AN-INSTRUCTION.md` is
+//! and the imports of modules have no circles ([`imports`]). Only `ptx-jit/src/llvm` calls LLVM, and shows
+//! nothing of a value but its type. Code quoted in `ADDING-AN-INSTRUCTION.md` is
 //! equal to the source. The documentation obeys the rules of [`crate::docs::check`]. Continuous integration
 //! compiles no crate twice ([`features`]).
 
@@ -43,6 +44,12 @@ const UNSAFE_ALLOWED: &[&str] = &[
     "crates/ptxvm-preload/src/process.rs",
     "python/src/lend.rs",
 ];
+
+/// The only place that calls LLVM.
+const LLVM: &str = "crates/ptx-jit/src/llvm/";
+
+/// Which methods of an LLVM value code outside of [`LLVM`] may call. What a value is must not be among them.
+const VALUE_METHODS: &[&str] = &["ty"];
 
 /// Which crates of the workspace a crate may depend on.
 const LAYERS: &[(&str, &[&str])] = &[
@@ -122,6 +129,7 @@ fn check_file(name: &str, text: &str, offences: &mut Vec<String>) {
             offences.push(format!("{name}:{}: a comment of more than {MAX_COLUMNS} characters", index + 1));
         }
     }
+    check_llvm(name, text, offences);
     if !UNSAFE_ALLOWED.iter().any(|prefix| name.starts_with(prefix)) {
         for (index, line) in text.lines().enumerate() {
             let code = line.split("//").next().unwrap_or(line);
@@ -129,6 +137,40 @@ fn check_file(name: &str, text: &str, offences: &mut Vec<String>) {
             if opens.iter().any(|word| code.contains(word) && !code.contains('"')) {
                 offences.push(format!("{name}:{}: unsafe is not allowed in this file", index + 1));
             }
+        }
+    }
+}
+
+/// Only one folder calls LLVM, and it shows nothing of an LLVM value but its type: LLVM folds constants while
+/// it builds instructions, so a decision by what came out of it would depend on LLVM's version.
+fn check_llvm(name: &str, text: &str, offences: &mut Vec<String>) {
+    let mut methods = false;
+    for (index, line) in text.lines().enumerate() {
+        let code = line.split("//").next().unwrap_or(line);
+        if !name.starts_with(LLVM) {
+            if name.starts_with("crates/") && code.contains("llvm_sys::") {
+                offences.push(format!(
+                    "{name}:{}: only {LLVM} calls LLVM; add a method to its builder",
+                    index + 1
+                ));
+            }
+            continue;
+        }
+        match code.trim_end() {
+            "impl Value {" => methods = true,
+            "}" => methods = false,
+            _ => {}
+        }
+        let Some(method) = code.trim_start().strip_prefix("pub(crate) fn ").filter(|_| methods) else {
+            continue;
+        };
+        let method = method.split('(').next().unwrap_or(method);
+        if !VALUE_METHODS.contains(&method) {
+            offences.push(format!(
+                "{name}:{}: `Value::{method}` shows what LLVM made of a value, by which no code may decide; make \
+                 it `pub(super)`, and record what code generation knows before it emits (codegen/mask.rs)",
+                index + 1
+            ));
         }
     }
 }
@@ -214,5 +256,13 @@ mod tests {
         let text = format!("//! | {long} |\n/// {long}\n// covers: {long}\n    // {long}\n");
         check_file("crates/ptx/src/x.rs", &text, &mut offences);
         assert_eq!(offences.len(), 2, "{offences:?}");
+        offences.clear();
+        let text = "//! x\nimpl Value {\n    pub(crate) fn ty() {}\n    pub(super) fn a() {}\n    pub(crate) fn b() {}\n}\n\
+                    impl Builder {\n    pub(crate) fn c() {}\n}\nuse llvm_sys::core;\n";
+        check_file("crates/ptx-jit/src/llvm/x.rs", text, &mut offences);
+        assert_eq!(offences.len(), 1, "{offences:?}");
+        offences.clear();
+        check_file("crates/ptx-jit/src/codegen/x.rs", text, &mut offences);
+        assert_eq!(offences.len(), 1, "{offences:?}");
     }
 }
