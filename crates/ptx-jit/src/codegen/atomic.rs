@@ -12,6 +12,7 @@
 use super::combine_reductions::Table;
 use super::inst::Lanes;
 use super::load_store::Addresses;
+use super::mask::Mask;
 use super::scaled_index::ScaledIndex;
 use super::{Codegen, LANES, Repr, Touch};
 use crate::isel::{Lower, Operand};
@@ -194,7 +195,7 @@ impl Codegen<'_> {
             Sem::Sc => self.b.fence(Ordering::SequentiallyConsistent),
             Sem::Weak | Sem::Volatile | Sem::Relaxed | Sem::Acquire => {}
         }
-        let (mask, whole) = (self.scalar(op.uses[0]), plan.active.whole);
+        let (mask, whole) = (self.mask(op.uses[0]), plan.active.whole);
         let wanted = op.defs.iter().any(|def| self.job.func.needed[def.0 as usize]);
         let Strategy::Atomic(how) = plan.strategy else { unreachable!("ptxvm bug: no atomic operation") };
         self.remark_strategy(plan, false);
@@ -252,7 +253,7 @@ impl Codegen<'_> {
     fn branch_if_one(
         &mut self,
         places: &Addresses,
-        mask: Value,
+        mask: Mask,
         whole: bool,
         [one, several]: [Block; 2],
     ) -> Value {
@@ -265,7 +266,7 @@ impl Codegen<'_> {
         let place = if whole {
             self.b.extract(chunks[0], 0)
         } else {
-            let lane = self.lowest(mask);
+            let lane = self.lowest(self.word(mask));
             self.lane_of(&chunks, lane)
         };
         let differ = |emit: &mut Self, part: std::ops::Range<usize>| {
@@ -294,7 +295,8 @@ impl Codegen<'_> {
         }
         let mut several_of = differ(self, last);
         if !whole {
-            let none = self.b.icmp(IntPred::Eq, mask, self.b.zero(mask.ty()));
+            let word = self.word(mask);
+            let none = self.b.icmp(IntPred::Eq, word, self.b.zero(word.ty()));
             several_of = self.b.or(several_of, none);
         }
         self.b.cond_br(several_of, several, one, Likely::Unknown);
@@ -302,19 +304,20 @@ impl Codegen<'_> {
     }
 
     /// One update with the combined operands of all active lanes.
-    fn summed(&mut self, update: Update, place: Value, operand: &Repr, mask: Value, whole: bool) {
+    fn summed(&mut self, update: Update, place: Value, operand: &Repr, mask: Mask, whole: bool) {
         let Some((name, idle)) = sum(update) else { return };
         let ty = self.int(update.ty.bits());
         let add = update.op == AtomOp::Add;
         let total = match operand {
             Repr::Scalar(value) if add => {
-                let count = self.b.intrinsic("llvm.ctpop", &[mask.ty()], &[mask]);
+                let word = self.word(mask);
+                let count = self.b.intrinsic("llvm.ctpop", &[word.ty()], &[word]);
                 let count = self.as_long(count);
                 let count = if ty == self.int(32) { self.b.trunc(count, ty) } else { count };
                 self.b.mul(count, *value)
             }
             Repr::Scalar(value) => *value,
-            Repr::Kept(_) => unreachable!("ptxvm bug: an operand that was not read"),
+            Repr::Mask(_) | Repr::Kept(_) => unreachable!("ptxvm bug: an operand that was not read"),
             Repr::Bases(chunks) | Repr::Chunks(chunks) => {
                 let mut all = None;
                 for (c, chunk) in chunks.iter().enumerate() {
@@ -338,7 +341,8 @@ impl Codegen<'_> {
         let place = if whole {
             place
         } else {
-            let some = self.b.icmp(IntPred::Ne, mask, self.b.zero(mask.ty()));
+            let word = self.word(mask);
+            let some = self.b.icmp(IntPred::Ne, word, self.b.zero(word.ty()));
             self.b.select(some, place, self.entry.scratch.expect("made at the start"))
         };
         self.update(update, place, total, None);
@@ -350,7 +354,7 @@ impl Codegen<'_> {
         update: Update,
         places: &Addresses,
         operands: &[Repr],
-        mask: Value,
+        mask: Mask,
         whole: bool,
         wanted: bool,
     ) -> Option<Vec<Value>> {
@@ -375,7 +379,7 @@ impl Codegen<'_> {
         };
         let put = |emit: &mut Self, at: Put, operand: Option<&Repr>| match operand {
             None => None,
-            Some(Repr::Kept(_)) => unreachable!("ptxvm bug: an operand that was not read"),
+            Some(Repr::Mask(_) | Repr::Kept(_)) => unreachable!("ptxvm bug: an operand that was not read"),
             Some(Repr::Scalar(value)) => Some(ByLane::Same(*value)),
             Some(Repr::Bases(chunks) | Repr::Chunks(chunks)) => {
                 emit.put(at, chunks);
@@ -416,7 +420,7 @@ impl Codegen<'_> {
         if whole {
             self.every_lane(lane);
         } else {
-            self.running_lanes(mask, lane);
+            self.running_lanes(self.word(mask), lane);
         }
         if !wanted {
             return None;

@@ -234,7 +234,7 @@ impl Codegen<'_> {
         if exact.is_none() && groups.iter().all(|group| group.checks.inside) {
             return;
         }
-        let mask = self.scalar(exit.mask);
+        let mask = self.mask(exit.mask);
         let whole = self.position.full;
         let all = |emit: &mut Self| {
             let (mut all, mut any) = (exact, None);

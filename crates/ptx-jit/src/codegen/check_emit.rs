@@ -7,6 +7,7 @@
 use super::Codegen;
 use super::check_coalesce::Misaligned;
 use super::load_store::Addresses;
+use super::mask::Mask;
 use crate::llvm::{IntPred, Likely, Value};
 use crate::wir::Affine;
 use crate::wir::checks::Reach;
@@ -59,7 +60,7 @@ impl Codegen<'_> {
         &mut self,
         reach: Reach,
         addresses: &Addresses,
-        mask: Value,
+        mask: Mask,
         whole: bool,
     ) -> Option<Value> {
         let (inside, odd) = self.is_inside_and_odd(reach, addresses, mask, whole)?;
@@ -72,7 +73,7 @@ impl Codegen<'_> {
         &mut self,
         reach: Reach,
         addresses: &Addresses,
-        mask: Value,
+        mask: Mask,
         whole: bool,
     ) -> Option<(Value, Option<Misaligned>)> {
         if let Some(fits) = self.first_fit(reach, addresses) {
@@ -121,7 +122,8 @@ impl Codegen<'_> {
                         inside(self, *base, i64::from(low) + reach.lo)
                     } else {
                         let step = self.vectors().step_of(pattern)?;
-                        let (lanes, low, high) = self.running(mask, pattern.by_chunk.then_some(c as u32));
+                        let (lanes, low, high) =
+                            self.running(self.word(mask), pattern.by_chunk.then_some(c as u32));
                         let (low, high) = if step < 0 { (high, low) } else { (low, high) };
                         let at = |emit: &Self, lane: Value| {
                             let lane = emit.b.zext(lane, emit.int(64));
@@ -184,7 +186,7 @@ impl Codegen<'_> {
         reach: Reach,
         addresses: &[Value],
         (bias, limit): (Value, Value),
-        mask: Option<Value>,
+        mask: Option<Mask>,
     ) -> Option<Value> {
         let align = u64::from(reach.align);
         let splat = |value| self.b.splat(value, self.width);

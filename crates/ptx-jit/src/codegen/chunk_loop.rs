@@ -431,7 +431,7 @@ impl Codegen<'_> {
         index: Value,
     ) -> (wir::Value, Repr, Option<Shape>) {
         if self.kind(name) == Kind::Mask {
-            return (name, Repr::Scalar(self.known_mask(&[self.all_bits()])), None);
+            return (name, Repr::Mask(self.known_mask(&[self.all_bits()])), None);
         }
         match self.shape(name).clone() {
             Shape::Bottom | Shape::Uniform(_) => {

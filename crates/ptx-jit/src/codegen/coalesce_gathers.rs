@@ -63,7 +63,7 @@ impl Codegen<'_> {
         let first = bunch.members[0];
         let OpKind::Inst(site) = node.ops[first.at].kind else { return None };
         let addresses = self.addresses_from(op.uses[1], first.offset, &mut access)?;
-        let (mask, whole) = (self.scalar(op.uses[0]), self.whole(op));
+        let (mask, whole) = (self.mask(op.uses[0]), self.whole(op));
         let reach = Reach {
             site,
             space: access.space,

@@ -114,7 +114,7 @@ impl Codegen<'_> {
         let (fast, slow, leave) = (block(self, "fast"), block(self, "slow"), block(self, "leave"));
         self.b.cond_br(fits, fast, slow, Likely::Yes);
         self.b.position_at_end(slow);
-        let (mask, whole) = (self.scalar(op.uses[0]), self.whole(op));
+        let (mask, whole) = (self.mask(op.uses[0]), self.whole(op));
         let Access { space, write, sum, .. } = access;
         let hi = access.bytes().into();
         self.renew_cached_bounds(
@@ -137,7 +137,7 @@ impl Codegen<'_> {
         for def in &op.defs {
             let zero = self.b.zero(self.scalar_type(self.kind(*def)));
             if self.kind(*def) == crate::wir::Kind::Mask {
-                self.values.reps[def.0 as usize] = Some(Repr::Scalar(zero));
+                self.values.reps[def.0 as usize] = Some(Repr::Mask(self.new_mask(zero)));
             } else {
                 self.define(*def, zero);
             }

@@ -40,7 +40,7 @@ impl Codegen<'_> {
                         self.computed_bits(self.b.icmp(IntPred::Eq, have, want))
                     })
                     .collect();
-                let equal = self.mask_of(&chunks);
+                let equal = self.word(self.mask_of(&chunks));
                 same = self.b.or(same, equal);
                 let differ = self.b.not(same);
                 let differ = self.b.and(differ, mask);
@@ -157,7 +157,7 @@ impl Codegen<'_> {
                 unreachable!("ptxvm bug: `vote` of something else")
             }
         };
-        let holds = self.b.and(holds, mask);
+        let holds = self.b.and(self.word(holds), mask);
         let Some(def) = op.defs.first() else { return true };
         self.define_by_warp(*def, |emit, warp| {
             let (holds, mask) = (emit.word_of(holds, warp), emit.word_of(mask, warp));
@@ -196,7 +196,7 @@ impl Codegen<'_> {
                 emit.computed_bits(emit.b.icmp(IntPred::Eq, *chunk, emit.b.splat(value, emit.width)))
             };
             let chunks: Vec<LaneBits> = values.iter().map(one).collect();
-            let all = emit.mask_of(&chunks);
+            let all = emit.word(emit.mask_of(&chunks));
             emit.b.and(all, mask)
         };
         let lane = self.lowest(mask);
@@ -226,7 +226,7 @@ impl Codegen<'_> {
         let found: Vec<Value> = (0..self.chunks()).map(|_| self.b.phi(ty)).collect();
         let mut next = Vec::new();
         for (c, old) in found.iter().enumerate() {
-            let lanes = self.mask_chunk(same, c as u32);
+            let lanes = self.chunk_of_word(same, c as u32);
             next.push(self.b.select(lanes, self.b.splat(same, self.width), *old));
         }
         let others = self.b.not(same);

@@ -59,7 +59,7 @@ impl Codegen<'_> {
         if self.kind(name) == Kind::Mask {
             let bits = |lanes: &[u64]| lanes.iter().rev().fold(0, |bits, lane| bits << 1 | lane & 1);
             let chunks: Vec<u64> = lanes.chunks(self.width as usize).map(bits).collect();
-            return Some(Repr::Scalar(self.known_mask(&chunks)));
+            return Some(Repr::Mask(self.known_mask(&chunks)));
         }
         let width = self.width as usize;
         match self.shape(name) {

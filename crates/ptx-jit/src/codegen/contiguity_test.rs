@@ -9,6 +9,7 @@
 
 use super::Codegen;
 use super::load_store::Addresses;
+use super::mask::Mask;
 use crate::llvm::{IntPred, Likely, Value};
 use crate::wir::access::{PerLane, Plan};
 
@@ -20,7 +21,7 @@ impl Codegen<'_> {
         plan: &Plan,
         apart: &[PerLane],
         places: &Addresses,
-        mask: Value,
+        mask: Mask,
     ) -> Vec<Vec<Value>> {
         let Addresses::ScaledIndex(spread) = places else { unreachable!("ptxvm bug: no indices to test") };
         let word = self.int(32);

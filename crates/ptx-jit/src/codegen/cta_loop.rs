@@ -9,6 +9,7 @@
 //! that warp's registers in the frame and those of the others as their slots say. [`CtaCode`] tells the host
 //! how to make warp frames of it.
 
+use super::mask::Mask;
 use super::{Codegen, Repr};
 use crate::frame::{Frame, Reason, code};
 use crate::llvm::{Block, IntPred, Likely, Value};
@@ -248,7 +249,8 @@ impl Codegen<'_> {
         let waiting = self.load32(offset_of!(Frame, round.waiting));
         let waiting = self.b.or(waiting, self.c32(bit));
         self.store_field(offset_of!(Frame, round.waiting), waiting);
-        self.arrive_at(form, exit, live);
+        let live_mask = self.mask(exit.live);
+        self.arrive_at(form, exit, live_mask);
         self.keep_all(index, live);
         self.b.br(shared.next);
         self.b.position_at_end(leave);
@@ -256,7 +258,7 @@ impl Codegen<'_> {
 
     /// Records the form of the barrier at which a warp waits, and counts the lanes that its result depends
     /// on.
-    fn arrive_at(&mut self, form: CtaForm, exit: &Exit, live: Value) {
+    fn arrive_at(&mut self, form: CtaForm, exit: &Exit, live: Mask) {
         if self.reduces() {
             self.store_field(offset_of!(Frame, round.form), self.c32(form as u32));
         }
@@ -306,12 +308,13 @@ impl Codegen<'_> {
     /// The result of a barrier of a CTA that is one coarse warp.
     pub(super) fn reduce_cta(&mut self, inst: &Inst, op: &Op) -> bool {
         let Some(def) = op.defs.first() else { return true };
-        let mask = self.scalar(op.uses[0]);
+        let mask = self.mask(op.uses[0]);
         let truths = self.truths(op.uses[1], matches!(inst.srcs.get(2), Some(Src::Not(_))));
         let truths = self.word_and(truths, mask);
+        let (mask, word) = (self.word(mask), self.word(truths));
         let result = match form(inst) {
-            CtaForm::And => self.b.icmp(IntPred::Eq, truths, mask),
-            CtaForm::Or => self.b.icmp(IntPred::Ne, truths, self.b.zero(mask.ty())),
+            CtaForm::And => self.b.icmp(IntPred::Eq, word, mask),
+            CtaForm::Or => self.b.icmp(IntPred::Ne, word, self.b.zero(mask.ty())),
             CtaForm::Popc | CtaForm::Sync => {
                 let count = self.lanes_in(truths);
                 self.b.trunc(count, self.int(32))

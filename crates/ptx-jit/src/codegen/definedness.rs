@@ -12,7 +12,7 @@
 //! that is still read has undefined bits.
 
 use super::load_store::Addresses;
-use super::mask::LaneBits;
+use super::mask::{LaneBits, Mask};
 use super::scaled_index::ScaledIndex;
 use super::{Codegen, Repr};
 use crate::effects::loads_bytes;
@@ -64,8 +64,9 @@ impl Codegen<'_> {
         }
         let shadow = self.shadow(places);
         let loaded = self.load_places(plan, &shadow, op, uniform);
-        let mask = self.scalar(op.uses[0]);
-        let some = self.b.icmp(IntPred::Ne, mask, self.b.zero(mask.ty()));
+        let mask = self.mask(op.uses[0]);
+        let word = self.word(mask);
+        let some = self.b.icmp(IntPred::Ne, word, self.b.zero(word.ty()));
         let mut undefined = Vec::new();
         for (def, rep) in op.defs.iter().zip(loaded) {
             if !self.job.func.needed[def.0 as usize] {
@@ -84,7 +85,7 @@ impl Codegen<'_> {
                     let parts: Vec<Value> = (0..).zip(&chunks).map(of_lanes).collect();
                     undefined.push(self.any_bit(&parts));
                 }
-                Repr::Kept(_) => unreachable!("ptxvm bug: a load into a barrier slot"),
+                Repr::Mask(_) | Repr::Kept(_) => unreachable!("ptxvm bug: a load of no register"),
             }
         }
         self.leave_if_any(site, &undefined, ExitCause::Undefined)
@@ -103,12 +104,13 @@ impl Codegen<'_> {
         }
         let Access { bits, .. } = plan.access;
         let (ty, bytes) = (self.b.vec(self.int(bits), self.width), bits / 8);
-        let mask = self.scalar(op.uses[0]);
+        let mask = self.mask(op.uses[0]);
         let shadow = self.shadow(places);
         let undefined = match &shadow {
             Addresses::Same(place) => {
                 // Without active lanes the address was not checked.
-                let some = self.b.icmp(IntPred::Ne, mask, self.b.zero(mask.ty()));
+                let word = self.word(mask);
+                let some = self.b.icmp(IntPred::Ne, word, self.b.zero(word.ty()));
                 let scratch = self.entry.scratch.expect("made at the start");
                 let place = self.b.select(some, self.b.int_to_ptr(*place), scratch);
                 let bits = self.b.load(self.int(bits), place, bytes);
@@ -172,7 +174,7 @@ impl Codegen<'_> {
         fits: Value,
         reach: Reach,
         addresses: &Addresses,
-        lanes: Value,
+        lanes: Mask,
     ) -> Option<()> {
         let exit = self.exit_before(reach.site)?;
         let leave = self.b.append_block(self.function, "leave");
@@ -199,7 +201,7 @@ impl Codegen<'_> {
         for def in &op.defs {
             let zero = self.b.zero(self.scalar_type(self.kind(*def)));
             match self.kind(*def) {
-                Kind::Mask => self.values.reps[def.0 as usize] = Some(Repr::Scalar(zero)),
+                Kind::Mask => self.values.reps[def.0 as usize] = Some(Repr::Mask(self.new_mask(zero))),
                 Kind::Reg(_) | Kind::Count => self.define(*def, zero),
             }
         }

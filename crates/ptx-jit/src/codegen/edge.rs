@@ -6,7 +6,7 @@
 use super::{Codegen, Repr};
 use crate::llvm::{Block, Likely, Value};
 use crate::wir;
-use crate::wir::{BlockId, Cond, Phi, Shape, Term};
+use crate::wir::{BlockId, Cond, Kind, Phi, Shape, Term};
 
 impl Codegen<'_> {
     pub(super) fn phi(&mut self, name: wir::Value) -> Repr {
@@ -14,6 +14,9 @@ impl Codegen<'_> {
             return Repr::Kept(place);
         }
         let scalar = self.scalar_type(self.kind(name));
+        if self.kind(name) == Kind::Mask {
+            return Repr::Mask(self.new_mask(self.b.phi(scalar)));
+        }
         match self.shape(name) {
             Shape::Uniform(_) | Shape::Bottom => Repr::Scalar(self.b.phi(scalar)),
             Shape::Affine(pattern) => {
@@ -34,6 +37,7 @@ impl Codegen<'_> {
             let pairs: Vec<(Value, Value)> = match (phi, value) {
                 (Repr::Chunks(phi), _) if phi.is_empty() => continue,
                 (Repr::Scalar(phi), Repr::Scalar(value)) => vec![(*phi, *value)],
+                (Repr::Mask(phi), Repr::Mask(value)) => vec![(self.word(*phi), self.word(*value))],
                 // The value is in its slot on every path.
                 (Repr::Kept(_), _) => Vec::new(),
                 (Repr::Bases(phi), Repr::Bases(value)) | (Repr::Chunks(phi), Repr::Chunks(value)) => {
@@ -164,7 +168,7 @@ impl Codegen<'_> {
             }
             Cond::Full(mask) => {
                 let mask = self.scalar(*mask);
-                self.b.icmp(IntPred::Eq, mask, self.all_lanes())
+                self.b.icmp(IntPred::Eq, mask, self.b.ones(mask.ty()))
             }
             Cond::Negative(number) => {
                 let number = self.scalar(*number);

@@ -4,7 +4,7 @@
 
 use super::Repr;
 use super::funnel_shift::WordPair;
-use super::mask::LaneBits;
+use super::mask::EmittedMasks;
 use super::scaled_index::ScaledIndex;
 use crate::llvm::{Block, Value};
 use crate::wir;
@@ -24,10 +24,8 @@ pub(super) struct EmittedValues {
     pub(super) exacts: HashMap<(wir::Value, u32), Value>,
     /// The LLVM block that `vectors`, `splats` and `exacts` belong to.
     pub(super) vectors_of: Option<Block>,
-    /// Chunks of masks, with the LLVM block that they were made in.
-    pub(super) masks: RefCell<HashMap<(Value, u32), (Block, Value)>>,
-    /// Masks that were joined from chunks or are known, with the chunks. These dominate all uses of the mask.
-    pub(super) parts: RefCell<HashMap<Value, Vec<LaneBits>>>,
+    /// What is recorded of masks.
+    pub(super) masks: RefCell<EmittedMasks>,
     /// Operations of masks that at most side exits read: they are emitted at the side exits.
     pub(super) later: HashMap<wir::Value, Op>,
     /// Counts that are emitted as constants.
@@ -50,7 +48,6 @@ impl EmittedValues {
             exacts: HashMap::new(),
             vectors_of: None,
             masks: RefCell::default(),
-            parts: RefCell::default(),
             later: HashMap::new(),
             counts: HashMap::new(),
             scaled_indices: HashMap::new(),

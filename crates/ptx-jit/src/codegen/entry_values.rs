@@ -3,11 +3,13 @@
 //! Invariant: they are emitted in the first blocks of the function, which dominate all others.
 
 use super::cta_loop::Shared;
+use super::mask::Mask;
 use super::ordering::Interval;
 use super::{Codegen, Repr};
 use crate::frame::Frame;
 use crate::llvm::Value;
 use crate::wir::Kind;
+use std::cell::OnceCell;
 use std::mem::offset_of;
 
 /// The values that a function begins with.
@@ -18,6 +20,8 @@ pub(super) struct EntryValues {
     pub(super) regs: [Value; 4],
     /// The lanes that this call owns: those of a warp, also within a CTA.
     pub(super) own: Value,
+    /// The same lanes, once they have been read as a mask.
+    pub(super) own_mask: OnceCell<Mask>,
     /// Lanes that are live at the entry.
     pub(super) live: Value,
     /// The values of code that executes CTAs.
@@ -43,6 +47,7 @@ impl EntryValues {
             frame,
             regs: [frame; 4],
             own: zero,
+            own_mask: OnceCell::new(),
             live: zero,
             shared_cta: None,
             params: zero,
@@ -90,11 +95,11 @@ impl Codegen<'_> {
         }
         let zeros = self.job.func.zeros.clone();
         for zero in zeros {
-            let value = match self.kind(zero) {
-                Kind::Mask => self.no_lane(),
-                kind @ (Kind::Reg(_) | Kind::Count) => self.b.zero(self.scalar_type(kind)),
+            let rep = match self.kind(zero) {
+                Kind::Mask => Repr::Mask(self.no_lane()),
+                kind @ (Kind::Reg(_) | Kind::Count) => Repr::Scalar(self.b.zero(self.scalar_type(kind))),
             };
-            self.values.reps[zero.0 as usize] = Some(Repr::Scalar(value));
+            self.values.reps[zero.0 as usize] = Some(rep);
         }
         // Stack memory for values that go through memory; the block that allocates it must dominate all uses.
         self.b.position_at_end(self.passes.chunk_loops.rooms);

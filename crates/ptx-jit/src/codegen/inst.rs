@@ -2,7 +2,7 @@
 //!
 //! Invariant: an instruction that has no native code is executed by the interpreter's step.
 
-use super::mask::LaneBits;
+use super::mask::{LaneBits, Mask};
 use super::nan_canonical::bit;
 use super::{Codegen, LANES, Repr};
 use crate::frame::Frame;
@@ -132,7 +132,7 @@ impl<'a> Codegen<'a> {
         // The carry flag that is read is the last use, and the one that is written is the last definition.
         let flags = |name: &&wir::Value| self.kind(**name) == Kind::Mask;
         let carry_in = op.uses[1..].last().filter(flags).filter(|_| lowering.reads_carry);
-        let carry_in = carry_in.map(|name| self.scalar(*name));
+        let carry_in = carry_in.map(|name| self.mask(*name));
         let carry_out = op.defs.last().filter(flags).copied();
         if carry_out.is_some() && op.defs.len() == 1 {
             return false;
@@ -199,7 +199,7 @@ impl<'a> Codegen<'a> {
             }
         }
         let mask = match self.values.reps[op.uses[0].0 as usize] {
-            Some(Repr::Scalar(mask)) if self.lanes == self.job.shape.lanes() && !self.whole(op) => Some(mask),
+            Some(Repr::Mask(mask)) if self.lanes == self.job.shape.lanes() && !self.whole(op) => Some(mask),
             _ => None,
         };
         let together = if self.facts.large { again.len().max(1) } else { NAN_TEST_CHUNKS };
@@ -209,7 +209,7 @@ impl<'a> Codegen<'a> {
         if let Some(def) = carry_out {
             let carries: Vec<LaneBits> = carries.into_iter().map(|bits| self.computed_bits(bits)).collect();
             let mask = self.mask_of(&carries);
-            self.values.reps[def.0 as usize] = Some(Repr::Scalar(mask));
+            self.values.reps[def.0 as usize] = Some(Repr::Mask(mask));
         }
         for (def, values) in op.defs.iter().zip(results) {
             if Some(*def) == carry_out {
@@ -236,7 +236,7 @@ impl<'a> Codegen<'a> {
     fn exact_nan(
         &self,
         (lowering, inst): (&Lowering, &Inst),
-        mask: Option<Value>,
+        mask: Option<Mask>,
         results: &mut [Value],
         some: &[(usize, Vec<Operand>)],
     ) {

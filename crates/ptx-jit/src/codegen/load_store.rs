@@ -6,6 +6,7 @@
 //! another allocation or reports the fault.
 
 use super::inst::Lanes;
+use super::mask::Mask;
 use super::scaled_index::ScaledIndex;
 use super::{Codegen, Input, Repr, Touch};
 use crate::analysis::address::Provenance;
@@ -430,7 +431,7 @@ impl Codegen<'_> {
         access: Access,
         addresses: &Addresses,
     ) -> Vec<Repr> {
-        let mask = self.scalar(op.uses[0]);
+        let mask = self.mask(op.uses[0]);
         let reach = Reach {
             site,
             space: access.space,
@@ -449,7 +450,7 @@ impl Codegen<'_> {
         &mut self,
         reach: Reach,
         addresses: &Addresses,
-        mask: Value,
+        mask: Mask,
         whole: bool,
     ) {
         if matches!(reach.space, Space::Shared | Space::Local) {
@@ -470,14 +471,14 @@ impl Codegen<'_> {
                 if self.vectors().step_of(pattern).is_some() && !pattern.by_chunk =>
             {
                 let step = self.vectors().step_of(pattern).unwrap_or(0);
-                let lane = self.b.zext(self.lowest(mask), self.int(64));
+                let lane = self.b.zext(self.lowest(self.word(mask)), self.int(64));
                 let more = self.b.mul(lane, self.c64(step as u64));
                 let address = self.b.add(bases[0], more);
                 self.b.add(address, self.c64(reach.lo as u64))
             }
             Addresses::Affine(..) | Addresses::Rows(..) | Addresses::ScaledIndex(_) | Addresses::Each(_) => {
                 let chunks = self.each(addresses);
-                let lane = self.lowest(mask);
+                let lane = self.lowest(self.word(mask));
                 let place = self.entry.scratch.expect("made at the start");
                 for (c, chunk) in chunks.iter().enumerate() {
                     let at = c as u64 * u64::from(self.width) * 8;
@@ -544,7 +545,7 @@ impl Codegen<'_> {
         let bytes = access.bytes();
         let Access { space, write, sum, .. } = access;
         let reach = Reach { site, space, write, sum, lo: 0, hi: bytes.into(), align: bytes };
-        let (mask, whole) = (self.scalar(op.uses[0]), self.whole(op));
+        let (mask, whole) = (self.mask(op.uses[0]), self.whole(op));
         let fits = match self.is_inside(site, op) {
             true => self.b.const_int(self.int(1), 1),
             false => self.fits(reach, addresses, mask, whole)?,

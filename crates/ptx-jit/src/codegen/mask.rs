@@ -5,9 +5,8 @@
 //! The instructions themselves are emitted by [`value`](super::value).
 
 use super::{Codegen, LANES, Repr};
-use crate::llvm::Value;
+use crate::llvm::{Block, Value};
 use crate::wir;
-use crate::wir::Kind;
 use ptx::isa::BoolOp;
 
 /// The bits of a chunk of lanes, of a mask or of a predicate.
@@ -25,6 +24,59 @@ impl LaneBits {
         match self {
             LaneBits::Known(bits) | LaneBits::Computed(_, bits) => bits,
         }
+    }
+}
+
+/// A mask that has been emitted, by its number among the masks of the function.
+///
+/// What is recorded of a mask belongs to this number and not to the LLVM value: LLVM may fold two masks into
+/// one value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Mask(u32);
+
+/// What is recorded of a mask.
+struct EmittedMask {
+    /// The mask as one number.
+    word: Value,
+    /// Its chunks, if it was joined from chunks or is known. They dominate every use of the mask.
+    chunks: Option<Vec<LaneBits>>,
+    /// Its number among those that warp strips join in memory.
+    joined: Option<usize>,
+    /// For each chunk that was taken from the number, the vector, and the LLVM block in which it was made.
+    cuts: Vec<Option<(Block, Value)>>,
+}
+
+/// The masks that have been emitted.
+#[derive(Default)]
+pub(super) struct EmittedMasks {
+    all: Vec<EmittedMask>,
+}
+
+impl EmittedMasks {
+    /// Adds a mask. `joined`: its number among those that warp strips join in memory.
+    pub(super) fn add(&mut self, word: Value, joined: Option<usize>) -> Mask {
+        self.all.push(EmittedMask { word, chunks: None, joined, cuts: Vec::new() });
+        Mask(self.all.len() as u32 - 1)
+    }
+
+    /// A chunk of a mask, if it was joined from chunks or is known.
+    pub(super) fn chunk(&self, mask: Mask, chunk: u32) -> Option<LaneBits> {
+        Some(self.all[mask.0 as usize].chunks.as_ref()?[chunk as usize])
+    }
+
+    /// A chunk that was taken from a mask in an LLVM block.
+    pub(super) fn cut(&self, mask: Mask, chunk: u32, block: Block) -> Option<Value> {
+        let (at, bits) = (*self.all[mask.0 as usize].cuts.get(chunk as usize)?)?;
+        (at == block).then_some(bits)
+    }
+
+    /// Notes a chunk that was taken from a mask.
+    pub(super) fn note_cut(&mut self, mask: Mask, chunk: u32, cut: (Block, Value)) {
+        let (cuts, chunk) = (&mut self.all[mask.0 as usize].cuts, chunk as usize);
+        if cuts.len() <= chunk {
+            cuts.resize(chunk + 1, None);
+        }
+        cuts[chunk] = Some(cut);
     }
 }
 
@@ -105,50 +157,79 @@ impl Codegen<'_> {
     }
 
     /// The mask with these chunks, all of which are known.
-    pub(super) fn known_mask(&self, chunks: &[u64]) -> Value {
+    pub(super) fn known_mask(&self, chunks: &[u64]) -> Mask {
         let each = (64 / self.width) as usize;
         let word =
             |chunks: &[u64]| chunks.iter().rev().fold(0, |word, bits| word << (self.width % 64) | bits);
         let words: Vec<u64> = chunks.chunks(each).map(word).collect();
-        let mask = self.b.const_words(self.int(chunks.len() as u32 * self.width), &words);
-        self.note_parts(mask, chunks.iter().map(|bits| LaneBits::Known(*bits)).collect());
+        let mask = self.new_mask(self.b.const_words(self.int(chunks.len() as u32 * self.width), &words));
+        self.note_chunks(mask, chunks.iter().map(|bits| LaneBits::Known(*bits)).collect());
         mask
     }
 
     /// The mask of all lanes.
-    pub(super) fn all_lanes(&self) -> Value {
+    pub(super) fn all_lanes(&self) -> Mask {
         self.known_mask(&vec![self.all_bits(); self.chunks() as usize])
     }
 
     /// The mask of no lane.
-    pub(super) fn no_lane(&self) -> Value {
+    pub(super) fn no_lane(&self) -> Mask {
         self.known_mask(&vec![0; self.chunks() as usize])
     }
 
     /// The mask of all lanes, or of none.
-    pub(super) fn all_or_none(&self, all: bool) -> Value {
+    pub(super) fn all_or_none(&self, all: bool) -> Mask {
         if all { self.all_lanes() } else { self.no_lane() }
     }
 
-    /// Notes the chunks of a mask. LLVM may have folded several masks into one constant: what is known of any
-    /// of them is known of all, and stays.
-    pub(super) fn note_parts(&self, mask: Value, chunks: Vec<LaneBits>) {
-        let mut parts = self.values.parts.borrow_mut();
-        let is_known = |chunk: &LaneBits| matches!(chunk, LaneBits::Known(_));
-        if !parts.get(&mask).is_some_and(|have| have.iter().all(is_known)) {
-            parts.insert(mask, chunks);
-        }
+    /// A mask that has been emitted as one number.
+    pub(super) fn new_mask(&self, word: Value) -> Mask {
+        self.values.masks.borrow_mut().add(word, None)
+    }
+
+    /// The lanes that this call owns.
+    pub(super) fn own_mask(&self) -> Mask {
+        *self.entry.own_mask.get_or_init(|| self.new_mask(self.entry.own))
+    }
+
+    /// Notes the chunks of a mask.
+    pub(super) fn note_chunks(&self, mask: Mask, chunks: Vec<LaneBits>) {
+        self.values.masks.borrow_mut().all[mask.0 as usize].chunks = Some(chunks);
     }
 
     /// The chunks of a mask that was joined from chunks or is known.
-    pub(super) fn parts_of(&self, mask: Value) -> Option<Vec<LaneBits>> {
-        self.values.parts.borrow().get(&mask).cloned()
+    pub(super) fn chunks_of(&self, mask: Mask) -> Option<Vec<LaneBits>> {
+        self.values.masks.borrow().all[mask.0 as usize].chunks.clone()
+    }
+
+    /// A mask as one number.
+    pub(super) fn word(&self, mask: Mask) -> Value {
+        let masks = self.values.masks.borrow();
+        let EmittedMask { word, joined, .. } = &masks.all[mask.0 as usize];
+        if let Some(joined) = joined {
+            self.note_read(*joined);
+        }
+        *word
+    }
+
+    /// The number of a mask among those that warp strips join in memory.
+    pub(super) fn join_of(&self, mask: Mask) -> Option<usize> {
+        self.values.masks.borrow().all[mask.0 as usize].joined
+    }
+
+    /// The mask that a value is.
+    pub(super) fn mask(&self, name: wir::Value) -> Mask {
+        match (self.values.later.get(&name), &self.values.reps[name.0 as usize]) {
+            (Some(op), _) => self.mask_op(op),
+            (None, Some(Repr::Mask(mask))) => *mask,
+            (None, _) => unreachable!("ptxvm bug: a value is used as a mask"),
+        }
     }
 
     /// The bits of each chunk of a mask, if all are known.
-    fn known_chunks(&self, mask: Value) -> Option<Vec<u64>> {
-        let parts = self.values.parts.borrow();
-        let known = parts.get(&mask)?.iter().map(|chunk| match chunk {
+    fn known_chunks(&self, mask: Mask) -> Option<Vec<u64>> {
+        let masks = self.values.masks.borrow();
+        let known = masks.all[mask.0 as usize].chunks.as_ref()?.iter().map(|chunk| match chunk {
             LaneBits::Known(bits) => Some(*bits),
             LaneBits::Computed(..) => None,
         });
@@ -156,14 +237,14 @@ impl Codegen<'_> {
     }
 
     /// Whether a mask is known to have all lanes (`true`) or none.
-    pub(super) fn is_all_or_none(&self, mask: Value) -> Option<bool> {
+    pub(super) fn is_all_or_none(&self, mask: Mask) -> Option<bool> {
         let chunks = self.known_chunks(mask)?;
         let are = |bits: u64| chunks.iter().all(|chunk| *chunk == bits);
         if are(self.all_bits()) { Some(true) } else { are(0).then_some(false) }
     }
 
     /// The 32-bit words of a known mask, one for each warp.
-    pub(super) fn mask_words(&self, mask: Value) -> Option<Vec<u64>> {
+    pub(super) fn mask_words(&self, mask: Mask) -> Option<Vec<u64>> {
         let chunks = self.known_chunks(mask)?;
         let word = |chunks: &[u64]| chunks.iter().rev().fold(0, |word, bits| word << self.width | bits);
         Some(chunks.chunks((LANES / self.width) as usize).map(word).collect())
@@ -171,17 +252,8 @@ impl Codegen<'_> {
 
     /// A chunk of a mask that has been emitted, if that is known without emitting code.
     pub(super) fn emitted_part(&self, name: wir::Value, chunk: u32) -> Option<LaneBits> {
-        let Some(Repr::Scalar(mask)) = &self.values.reps[name.0 as usize] else { return None };
-        let parts = self.values.parts.borrow();
-        parts.get(mask).filter(|_| self.kind(name) == Kind::Mask)?.get(chunk as usize).copied()
-    }
-
-    /// A mask of which only chunks are read.
-    pub(super) fn mask_handle(&self, name: wir::Value) -> Value {
-        match (self.values.later.get(&name), &self.values.reps[name.0 as usize]) {
-            (None, Some(Repr::Scalar(mask))) => *mask,
-            _ => self.scalar(name),
-        }
+        let Some(Repr::Mask(mask)) = &self.values.reps[name.0 as usize] else { return None };
+        self.values.masks.borrow().chunk(*mask, chunk)
     }
 
     /// The lanes that are in either of two joined sets, or in both, or in one.
@@ -206,13 +278,12 @@ impl Codegen<'_> {
         }
     }
 
-    /// The lanes that are in both of two masks, as one word, which is noted if both are known.
-    pub(super) fn word_and(&self, a: Value, b: Value) -> Value {
-        let word = self.b.and(a, b);
+    /// The lanes that are in both of two masks, as one word; the chunks are noted if all are known.
+    pub(super) fn word_and(&self, a: Mask, b: Mask) -> Mask {
+        let both = self.new_mask(self.b.and(self.word(a), self.word(b)));
         if let (Some(a), Some(b)) = (self.known_chunks(a), self.known_chunks(b)) {
-            let both = a.iter().zip(&b).map(|(a, b)| LaneBits::Known(a & b));
-            self.note_parts(word, both.collect());
+            self.note_chunks(both, a.iter().zip(&b).map(|(a, b)| LaneBits::Known(a & b)).collect());
         }
-        word
+        both
     }
 }

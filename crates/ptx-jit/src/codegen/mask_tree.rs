@@ -103,7 +103,7 @@ impl<'a> Codegen<'a> {
     /// a loop over chunks defines is read in the loop only.
     fn is_held(&self, name: wir::Value) -> bool {
         match &self.values.reps[name.0 as usize] {
-            Some(Repr::Scalar(_) | Repr::Bases(_) | Repr::Chunks(_)) => true,
+            Some(Repr::Scalar(_) | Repr::Mask(_) | Repr::Bases(_) | Repr::Chunks(_)) => true,
             Some(Repr::Kept(_)) | None => self.values.later.contains_key(&name),
         }
     }

@@ -78,6 +78,7 @@ use control_flow::ControlFlow;
 use emitted_values::EmittedValues;
 use entry_values::EntryValues;
 use facts::Facts;
+use mask::Mask;
 use position::Position;
 use prefetches::Prefetches;
 use ptx::ir::RegClass;
@@ -94,6 +95,8 @@ const LANES: u32 = 32;
 enum Repr {
     /// The same in all lanes.
     Scalar(Value),
+    /// A mask.
+    Mask(Mask),
     /// The value of the first lane, or of the first lane of each chunk.
     Bases(Vec<Value>),
     /// A vector for each chunk.
@@ -509,7 +512,7 @@ impl Codegen<'_> {
 
     fn emit_op(&mut self, op: &Op) {
         use std::mem::offset_of;
-        let scalar = match &op.kind {
+        let rep = match &op.kind {
             OpKind::Inst(site) => return self.as_all(|emit| emit.inst(*site, op)),
             OpKind::Guard(site, exit) => return self.guard(*site, exit, &op.uses),
             OpKind::SameQuotient(site) => return self.same_quotient(*site, op),
@@ -530,7 +533,7 @@ impl Codegen<'_> {
                 return;
             }
             OpKind::Spill(reg) => {
-                let mask = self.scalar(op.uses[0]);
+                let mask = self.mask(op.uses[0]);
                 return self.store_reg(*reg, op.uses[1], Some(mask));
             }
             OpKind::Load(reg) => {
@@ -545,44 +548,44 @@ impl Codegen<'_> {
                 return;
             }
             OpKind::Reduced(resume, _) => return self.reduced(*resume, op.defs[0]),
-            OpKind::Mask(0) => self.no_lane(),
-            OpKind::Mask(_) => self.all_lanes(),
-            OpKind::EntryMask => self.entry.own,
-            OpKind::EntryLive => self.entry.live,
+            OpKind::Mask(0) => Repr::Mask(self.no_lane()),
+            OpKind::Mask(_) => Repr::Mask(self.all_lanes()),
+            OpKind::EntryMask => Repr::Mask(self.own_mask()),
+            OpKind::EntryLive => Repr::Mask(self.new_mask(self.entry.live)),
             OpKind::EntryCarry => {
                 let carry = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, carry)), 8);
-                self.b.load(self.int(32), carry, 4)
+                Repr::Mask(self.new_mask(self.b.load(self.int(32), carry, 4)))
             }
-            OpKind::EntryTurns => self.load64(offset_of!(Frame, turns)),
+            OpKind::EntryTurns => Repr::Scalar(self.load64(offset_of!(Frame, turns))),
             OpKind::Count(number) => {
                 self.note_count(op.defs[0], Some(*number));
-                self.c64(*number)
+                Repr::Scalar(self.c64(*number))
             }
-            OpKind::Truths { negated } => self.truths(op.uses[0], *negated),
-            OpKind::InRange { first, count } => self.in_range(op.uses[0], *first, *count),
-            OpKind::Picks { site, second } => self.picks(*site, *second, op),
+            OpKind::Truths { negated } => Repr::Mask(self.truths(op.uses[0], *negated)),
+            OpKind::InRange { first, count } => Repr::Mask(self.in_range(op.uses[0], *first, *count)),
+            OpKind::Picks { site, second } => Repr::Scalar(self.picks(*site, *second, op)),
             OpKind::And | OpKind::AndNot | OpKind::Or if self.facts.rare[op.defs[0].0 as usize] => {
                 self.values.later.insert(op.defs[0], op.clone());
                 return;
             }
-            OpKind::And | OpKind::AndNot | OpKind::Or => self.mask_op(op),
+            OpKind::And | OpKind::AndNot | OpKind::Or => Repr::Mask(self.mask_op(op)),
             OpKind::Add(number) => {
                 let known = self.constant_count(op.uses[0]);
                 self.note_count(op.defs[0], known.map(|known| known.wrapping_add(*number as u64)));
                 let a = self.scalar(op.uses[0]);
-                self.b.add(a, self.c64(*number as u64))
+                Repr::Scalar(self.b.add(a, self.c64(*number as u64)))
             }
             OpKind::AddLanes(number) => {
-                let (a, mask) = (self.scalar(op.uses[0]), self.mask_handle(op.uses[1]));
+                let (a, mask) = (self.scalar(op.uses[0]), self.mask(op.uses[1]));
                 let lanes = self.known_lanes_in(mask).map(|lanes| lanes.wrapping_mul(*number));
                 let known = self.constant_count(op.uses[0]).zip(lanes);
                 self.note_count(op.defs[0], known.map(|(a, lanes)| a.wrapping_add(lanes)));
                 let count = self.lanes_in(mask);
                 let count = self.b.mul(count, self.c64(*number));
-                self.b.add(a, count)
+                Repr::Scalar(self.b.add(a, count))
             }
             OpKind::AddWarps(number) => {
-                let (a, mask) = (self.scalar(op.uses[0]), self.mask_handle(op.uses[1]));
+                let (a, mask) = (self.scalar(op.uses[0]), self.mask(op.uses[1]));
                 let warps = self.job.shape.team;
                 if let Some(words) = self.mask_words(mask) {
                     let some = words.iter().filter(|word| **word != 0).count() as u64;
@@ -594,28 +597,26 @@ impl Codegen<'_> {
                 }
                 self.note_count(op.defs[0], None);
                 let words = self.joined_vector(mask, LANES);
-                let words = words.unwrap_or_else(|| {
-                    self.note_read(mask);
-                    self.b.bitcast(mask, self.b.vec(self.int(LANES), warps))
-                });
+                let words = words
+                    .unwrap_or_else(|| self.b.bitcast(self.word(mask), self.b.vec(self.int(LANES), warps)));
                 let some = self.b.icmp(crate::llvm::IntPred::Ne, words, self.b.zero(words.ty()));
                 let bits = self.b.bitcast(some, self.int(warps));
                 let bits = self.b.zext(bits, self.int(64));
                 let count = self.b.intrinsic("llvm.ctpop", &[self.int(64)], &[bits]);
                 let count = self.b.mul(count, self.c64(*number));
-                self.b.add(a, count)
+                Repr::Scalar(self.b.add(a, count))
             }
         };
-        self.values.reps[op.defs[0].0 as usize] = Some(Repr::Scalar(scalar));
+        self.values.reps[op.defs[0].0 as usize] = Some(rep);
     }
 
     /// How many lanes are in a mask that is known.
-    fn known_lanes_in(&self, mask: Value) -> Option<u64> {
+    fn known_lanes_in(&self, mask: Mask) -> Option<u64> {
         Some(self.mask_words(mask)?.iter().map(|word| u64::from(word.count_ones())).sum())
     }
 
     /// How many lanes are in a mask, as a 64-bit number.
-    fn lanes_in(&mut self, mask: Value) -> Value {
+    fn lanes_in(&mut self, mask: Mask) -> Value {
         if let Some(lanes) = self.known_lanes_in(mask) {
             return self.c64(lanes);
         }
@@ -625,8 +626,8 @@ impl Codegen<'_> {
                 self.b.intrinsic("llvm.vector.reduce.add", &[words.ty()], &[counts])
             }
             None => {
-                self.note_read(mask);
-                self.b.intrinsic("llvm.ctpop", &[mask.ty()], &[mask])
+                let word = self.word(mask);
+                self.b.intrinsic("llvm.ctpop", &[word.ty()], &[word])
             }
         };
         self.as_long(count)

@@ -4,6 +4,7 @@
 //! No checks are emitted here: an address has been checked for the active lanes of the operation only.
 
 use super::load_store::Addresses;
+use super::mask::Mask;
 use super::{Codegen, Repr};
 use crate::llvm::Value;
 use crate::wir;
@@ -50,7 +51,7 @@ impl Codegen<'_> {
         let access = plan.access;
         self.prefetch_grid_stride(access, plan.active.whole, places, op);
         self.remark_strategy(plan, uniform);
-        let mask = self.scalar(op.uses[0]);
+        let mask = self.mask(op.uses[0]);
         match &plan.strategy {
             Strategy::Scalar(_) => self.load_scalar(access, places, op, uniform),
             Strategy::Chunks { tiles, chunks } => {
@@ -106,7 +107,7 @@ impl Codegen<'_> {
         chunk: &Chunk,
         places: &Addresses,
         c: u32,
-        mask: Value,
+        mask: Mask,
     ) -> Vec<Value> {
         let access = plan.access;
         let bytes = access.bits / 8;
@@ -165,7 +166,7 @@ impl Codegen<'_> {
         how: &PerLane,
         places: &Addresses,
         c: u32,
-        mask: Value,
+        mask: Mask,
     ) -> Vec<Value> {
         let access = plan.access;
         if let PerLane::WordParts = how {
@@ -195,7 +196,7 @@ impl Codegen<'_> {
     }
 
     /// The mask of the lanes of a chunk that make an access; `None`: all of them.
-    pub(super) fn lanes(&self, plan: &Plan, mask: Value, c: u32) -> Option<Value> {
+    pub(super) fn lanes(&self, plan: &Plan, mask: Mask, c: u32) -> Option<Value> {
         match plan.active.chunks[c as usize] {
             Active::All => None,
             Active::None | Active::Known(_) | Active::Computed => Some(self.mask_chunk(mask, c)),
@@ -227,7 +228,7 @@ impl Codegen<'_> {
     }
 
     /// Consecutive elements of all lanes of a chunk, by element.
-    pub(super) fn run(&self, base: Value, c: u32, plan: &Plan, mask: Value) -> Vec<Value> {
+    pub(super) fn run(&self, base: Value, c: u32, plan: &Plan, mask: Mask) -> Vec<Value> {
         self.by_element(self.run_part(base, (0, self.width), c, plan, mask), plan.access)
     }
 
@@ -240,7 +241,7 @@ impl Codegen<'_> {
         (from, count): (u32, u32),
         c: u32,
         plan: &Plan,
-        mask: Value,
+        mask: Mask,
     ) -> Value {
         let access = plan.access;
         let pointer = self.b.int_to_ptr(base);
@@ -357,7 +358,7 @@ impl Codegen<'_> {
 
     /// Emits a store. The values are given by chunk and element.
     pub(super) fn store_places(&mut self, plan: &Plan, places: &Addresses, op: &Op, values: &[Vec<Value>]) {
-        let mask = self.scalar(op.uses[0]);
+        let mask = self.mask(op.uses[0]);
         self.remark_strategy(plan, false);
         match &plan.strategy {
             Strategy::Scalar(last) => self.store_scalar(plan.access, *last, places, values, mask),
@@ -388,7 +389,7 @@ impl Codegen<'_> {
         last: Option<u32>,
         places: &Addresses,
         values: &[Vec<Value>],
-        mask: Value,
+        mask: Mask,
     ) {
         let Addresses::Same(place) = places else { unreachable!("ptxvm bug: several addresses, one store") };
         let bytes = access.bits / 8;
@@ -398,7 +399,7 @@ impl Codegen<'_> {
             let value = match last {
                 Some(lane) => self.b.extract(chunks[(lane / self.width) as usize], lane % self.width),
                 None => {
-                    let (_, _, highest) = self.running(mask, None);
+                    let (_, _, highest) = self.running(self.word(mask), None);
                     self.lane_of(&chunks, highest)
                 }
             };
@@ -413,7 +414,7 @@ impl Codegen<'_> {
         chunk: &Chunk,
         places: &Addresses,
         c: u32,
-        mask: Value,
+        mask: Mask,
         values: &[Value],
     ) {
         let access = plan.access;

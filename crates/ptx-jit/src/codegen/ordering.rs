@@ -14,6 +14,7 @@
 //! What it does not do: it knows no orders but those of barriers of whole CTAs and of program order.
 
 use super::load_store::Addresses;
+use super::mask::Mask;
 use super::{Codegen, Touch};
 use crate::frame::Frame;
 use crate::llvm::{IntPred, Likely, Value};
@@ -111,7 +112,7 @@ impl Codegen<'_> {
     ) -> Option<()> {
         let Some(interval) = self.entry.interval.filter(|_| has_stamps(plan.access)) else { return Some(()) };
         let shared = plan.access.space == Space::Shared;
-        let mask = self.scalar(op.uses[0]);
+        let mask = self.mask(op.uses[0]);
         let mut parts = self.parts(plan, places, mask, interval);
         if touch == Touch::Write && are_parts_of_words(places, plan.access) {
             // Lanes that store to different bytes of a word together.
@@ -129,7 +130,7 @@ impl Codegen<'_> {
         }
         if let (Touch::Write, Addresses::Same(_)) = (touch, places) {
             // Several lanes that store to one address: the tool compares their values.
-            found.push(self.b.not(self.is_one_lane(mask)));
+            found.push(self.b.not(self.is_one_lane(self.word(mask))));
         }
         let unordered = self.some_of(&found);
         self.leave_if_any(site, &[unordered], ExitCause::Unordered)?;
@@ -322,13 +323,14 @@ impl Codegen<'_> {
     }
 
     /// The words of an access, by lanes.
-    fn parts(&mut self, plan: &Plan, places: &Addresses, mask: Value, interval: Interval) -> Vec<Part> {
+    fn parts(&mut self, plan: &Plan, places: &Addresses, mask: Mask, interval: Interval) -> Vec<Part> {
         let bytes = plan.access.bytes();
         let words = (bytes / 4).max(1);
         if let Addresses::Same(place) = places {
-            let some = self.b.icmp(IntPred::Ne, mask, self.b.zero(mask.ty()));
-            let one = self.is_one_lane(mask);
-            let own = self.b.add(interval.me, self.lowest(mask));
+            let word = self.word(mask);
+            let some = self.b.icmp(IntPred::Ne, word, self.b.zero(word.ty()));
+            let one = self.is_one_lane(word);
+            let own = self.b.add(interval.me, self.lowest(word));
             let me = self.b.select(one, own, self.c32(0));
             let left = self.b.select(one, own, interval.several);
             let place = self.aligned(*place, bytes);

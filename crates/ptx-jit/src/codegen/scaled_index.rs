@@ -6,6 +6,7 @@
 //!
 //! Invariant: `base + extended(index) * scale` is the value's bits in every lane, modulo 2^64.
 
+use super::mask::Mask;
 use super::{Codegen, Repr};
 use crate::analysis::address::{Made, Other, ScaledForm};
 use crate::analysis::expr::{Operand, operands};
@@ -123,7 +124,7 @@ impl Codegen<'_> {
         reach: Reach,
         spread: &ScaledIndex,
         (bias, limit): (Value, Value),
-        mask: Option<Value>,
+        mask: Option<Mask>,
     ) -> Value {
         let long = self.int(64);
         let scale = spread.scale as i64;

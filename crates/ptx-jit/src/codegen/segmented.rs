@@ -4,6 +4,7 @@
 //! lanes.
 
 use super::Codegen;
+use super::mask::Mask;
 use crate::llvm::Value;
 use crate::wir::Affine;
 use crate::wir::access::{Chunk, Plan};
@@ -16,7 +17,7 @@ impl Codegen<'_> {
         chunk: &Chunk,
         (rows, pattern): ([Value; 2], &Affine),
         c: u32,
-        mask: Value,
+        mask: Mask,
     ) -> Vec<Value> {
         match chunk {
             Chunk::Segments(step) => self.load_runs(plan, &self.runs_of(rows, pattern, c), *step, c, mask),
@@ -35,7 +36,7 @@ impl Codegen<'_> {
         chunk: &Chunk,
         (rows, pattern): ([Value; 2], &Affine),
         c: u32,
-        mask: Value,
+        mask: Mask,
         values: &[Value],
     ) {
         match chunk {
@@ -66,7 +67,7 @@ impl Codegen<'_> {
     }
 
     /// Loads the rows of a chunk, whose lanes are `step` bytes apart. Returns a vector for each element.
-    fn load_runs(&self, plan: &Plan, runs: &[Value], step: u32, c: u32, mask: Value) -> Vec<Value> {
+    fn load_runs(&self, plan: &Plan, runs: &[Value], step: u32, c: u32, mask: Mask) -> Vec<Value> {
         let access = plan.access;
         let run = self.width / runs.len() as u32;
         let element = self.int(access.bits);
@@ -87,7 +88,7 @@ impl Codegen<'_> {
     }
 
     /// Stores the rows of a chunk, whose lanes are consecutive.
-    fn store_runs(&self, plan: &Plan, runs: &[Value], c: u32, mask: Value, values: &[Value]) {
+    fn store_runs(&self, plan: &Plan, runs: &[Value], c: u32, mask: Mask, values: &[Value]) {
         let access = plan.access;
         let run = self.width / runs.len() as u32;
         runs.iter().for_each(|base| self.fetch(*base, c, access));

@@ -8,6 +8,7 @@
 //! Invariant: a delayed mask is read only in that block, which is entered only from the block that tests it;
 //! the operands do not change in between.
 
+use super::mask::Mask;
 use super::version_prefix::Run;
 use super::{Codegen, Repr};
 use crate::llvm::Value;
@@ -189,12 +190,12 @@ impl Codegen<'_> {
         &mut self,
         mask: wir::Value,
         rest: Option<wir::Value>,
-        own: Value,
+        own: Mask,
     ) -> Vec<(wir::Value, Option<Repr>)> {
-        let mut before = vec![(mask, self.values.reps[mask.0 as usize].replace(Repr::Scalar(own)))];
+        let mut before = vec![(mask, self.values.reps[mask.0 as usize].replace(Repr::Mask(own)))];
         if let Some(rest) = rest.filter(|rest| !self.facts.rare[rest.0 as usize]) {
             let others = self.mask_not(own);
-            before.push((rest, self.values.reps[rest.0 as usize].replace(Repr::Scalar(others))));
+            before.push((rest, self.values.reps[rest.0 as usize].replace(Repr::Mask(others))));
         }
         before
     }

@@ -148,7 +148,7 @@ impl Codegen<'_> {
     /// Emits part of the unmasked version as if all lanes were active.
     pub(super) fn as_all<R>(&mut self, what: impl FnOnce(&mut Self) -> R) -> R {
         let Some(mask) = self.position.prefix.and_then(|prefix| prefix.unmasked) else { return what(self) };
-        let all = Repr::Scalar(self.all_lanes());
+        let all = Repr::Mask(self.all_lanes());
         let before = self.values.reps[mask.0 as usize].replace(all);
         let full = std::mem::replace(&mut self.position.full, true);
         let done = what(self);

@@ -172,7 +172,7 @@ impl Codegen<'_> {
             }
             Held::Mask => {
                 let mask = self.truths(name, false);
-                scalar(self, mask, 0);
+                scalar(self, self.word(mask), 0);
             }
             Held::Each => {
                 let step = self.width * bytes;
@@ -202,7 +202,7 @@ impl Codegen<'_> {
             Held::Rows { .. } => Repr::Bases((0..2).map(|at| scalar(self, at)).collect()),
             Held::Mask => {
                 let mask = self.b.load(self.mask_type(), place, 4);
-                Repr::Chunks((0..self.chunks()).map(|c| self.mask_chunk(mask, c)).collect())
+                Repr::Chunks((0..self.chunks()).map(|c| self.chunk_of_word(mask, c)).collect())
             }
             Held::Each => {
                 let (vector, step) = (self.b.vec(ty, self.width), self.width * bytes);

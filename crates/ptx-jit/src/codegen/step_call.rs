@@ -39,7 +39,7 @@ impl Codegen<'_> {
                 kept.push((*reg, (0..self.chunks()).map(|c| self.load_chunk(*reg, c)).collect()));
             }
         }
-        let owned = if self.position.full { None } else { Some(self.entry.own) };
+        let owned = if self.position.full { None } else { Some(self.own_mask()) };
         let mut stored: Vec<Reg> = Vec::new();
         for (reg, name) in sources.iter().zip(&op.uses[1..]) {
             if !stored.contains(reg) {
@@ -65,7 +65,7 @@ impl Codegen<'_> {
         for (at, def) in op.defs.iter().enumerate() {
             let rep = match places.get(at) {
                 Some(reg) => self.load_reg(*reg, *def, mask),
-                None => Repr::Scalar(self.b.load(self.int(32), carry, 4)),
+                None => Repr::Mask(self.new_mask(self.b.load(self.int(32), carry, 4))),
             };
             if define {
                 self.values.reps[def.0 as usize] = Some(rep.clone());

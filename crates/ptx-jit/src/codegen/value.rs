@@ -3,7 +3,7 @@
 //! Invariant: [`Codegen::scalar`], [`Codegen::base`] and [`Codegen::chunk`] return canonical NaNs; the NaNs
 //! of their `noncanonical_` variants may have any bits.
 
-use super::mask::LaneBits;
+use super::mask::{LaneBits, Mask};
 use super::{Codegen, LANES, Repr};
 use crate::llvm::{IntPred, Type, Value};
 use crate::mem::Vectors;
@@ -20,19 +20,17 @@ impl Codegen<'_> {
     /// A value that is the same in all lanes.
     pub(super) fn scalar(&self, name: wir::Value) -> Value {
         let value = self.noncanonical_scalar(name);
-        if self.kind(name) == Kind::Mask {
-            self.note_read(value);
-        }
         if self.may_be_noncanonical(name) { self.exact(value) } else { value }
     }
 
     /// As [`Codegen::scalar`]; a NaN may have any bits.
     fn noncanonical_scalar(&self, name: wir::Value) -> Value {
         if let Some(op) = self.values.later.get(&name) {
-            return self.mask_op(op);
+            return self.word(self.mask_op(op));
         }
         match self.rep(name) {
             Repr::Scalar(value) => *value,
+            Repr::Mask(mask) => self.word(*mask),
             Repr::Bases(_) | Repr::Chunks(_) | Repr::Kept(_) => {
                 unreachable!("ptxvm bug: a uniform value is not a scalar")
             }
@@ -40,7 +38,7 @@ impl Codegen<'_> {
     }
 
     pub(super) fn is_scalar(&self, name: wir::Value) -> bool {
-        matches!(self.rep(name), Repr::Scalar(_))
+        matches!(self.rep(name), Repr::Scalar(_) | Repr::Mask(_))
     }
 
     /// The affine shape of a value that has a base for each chunk or for all lanes.
@@ -61,6 +59,7 @@ impl Codegen<'_> {
     pub(super) fn noncanonical_base(&mut self, name: wir::Value, chunk: u32) -> Option<Value> {
         match self.rep(name).clone() {
             Repr::Scalar(value) => Some(value),
+            Repr::Mask(mask) => Some(self.word(mask)),
             Repr::Bases(bases) => {
                 let pattern = self.pattern(name)?;
                 if pattern.by_chunk {
@@ -163,30 +162,32 @@ impl Codegen<'_> {
     }
 
     /// The lanes of a chunk in a mask, as a vector of bits.
-    pub(super) fn mask_chunk(&self, mask: Value, chunk: u32) -> Value {
+    pub(super) fn mask_chunk(&self, mask: Mask, chunk: u32) -> Value {
         let block = self.b.current_block();
-        let known = self.values.masks.borrow().get(&(mask, chunk)).copied();
-        if let Some((at, bits)) = known
-            && at == block
-        {
+        if let Some(bits) = self.values.masks.borrow().cut(mask, chunk, block) {
             return bits;
         }
         let bits = self.vector_of(self.mask_bits(mask, chunk));
-        self.values.masks.borrow_mut().insert((mask, chunk), (block, bits));
+        self.values.masks.borrow_mut().note_cut(mask, chunk, (block, bits));
         bits
     }
 
     /// The lanes of a chunk in a mask.
-    pub(super) fn mask_bits(&self, mask: Value, chunk: u32) -> LaneBits {
-        if let Some(parts) = self.values.parts.borrow().get(&mask) {
-            return parts[chunk as usize];
+    pub(super) fn mask_bits(&self, mask: Mask, chunk: u32) -> LaneBits {
+        if let Some(bits) = self.values.masks.borrow().chunk(mask, chunk) {
+            return bits;
         }
+        self.computed_bits(self.chunk_of_word(self.word(mask), chunk))
+    }
+
+    /// The lanes of a chunk in a mask that is one number.
+    pub(super) fn chunk_of_word(&self, word: Value, chunk: u32) -> Value {
         let shifted = match chunk {
-            0 => mask,
-            _ => self.b.lshr(mask, self.b.const_int(mask.ty(), u64::from(chunk * self.width))),
+            0 => word,
+            _ => self.b.lshr(word, self.b.const_int(word.ty(), u64::from(chunk * self.width))),
         };
         let bits = self.b.trunc(shifted, self.int(self.width));
-        self.computed_bits(self.b.bitcast(bits, self.bits_type()))
+        self.b.bitcast(bits, self.bits_type())
     }
 
     /// The type of a mask: an integer with a bit for each lane.
@@ -208,7 +209,7 @@ impl Codegen<'_> {
     }
 
     /// A mask of one bit for each lane, joined from chunks.
-    pub(super) fn mask_of(&self, chunks: &[LaneBits]) -> Value {
+    pub(super) fn mask_of(&self, chunks: &[LaneBits]) -> Mask {
         let known = |chunk: &LaneBits| match chunk {
             LaneBits::Known(bits) => Some(*bits),
             LaneBits::Computed(..) => None,
@@ -216,9 +217,11 @@ impl Codegen<'_> {
         if let Some(known) = chunks.iter().map(known).collect::<Option<Vec<u64>>>() {
             return self.known_mask(&known);
         }
-        let mask = self.join_mask(chunks).unwrap_or_else(|| self.side_by_side(chunks));
-        self.note_parts(mask, chunks.to_vec());
-        mask
+        self.join_mask(chunks).unwrap_or_else(|| {
+            let mask = self.new_mask(self.side_by_side(chunks));
+            self.note_chunks(mask, chunks.to_vec());
+            mask
+        })
     }
 
     /// The vectors that code is generated for.
@@ -229,11 +232,11 @@ impl Codegen<'_> {
     /// Combines two masks: chunk by chunk if both were joined from chunks, and as words otherwise.
     fn mask_made(
         &self,
-        a: Value,
-        b: Value,
+        a: Mask,
+        b: Mask,
         made: impl Fn(&Self, LaneBits, LaneBits) -> LaneBits,
-        word: impl Fn(&Self, Value, Value) -> Value,
-    ) -> Value {
+        words: impl Fn(&Self, Mask, Mask) -> Mask,
+    ) -> Mask {
         if self.in_section() {
             let made = (0..self.chunks()).map(|c| {
                 self.at_chunk(c);
@@ -242,29 +245,27 @@ impl Codegen<'_> {
             let chunks: Vec<LaneBits> = made.collect();
             return self.mask_of(&chunks);
         }
-        let (Some(left), Some(right)) = (self.parts_of(a), self.parts_of(b)) else {
-            [a, b].into_iter().for_each(|mask| self.note_read(mask));
-            return word(self, a, b);
+        let (Some(left), Some(right)) = (self.chunks_of(a), self.chunks_of(b)) else {
+            return words(self, a, b);
         };
         let chunks: Vec<LaneBits> = left.into_iter().zip(right).map(|(a, b)| made(self, a, b)).collect();
         if chunks.iter().any(|chunk| matches!(chunk, LaneBits::Known(_))) {
             return self.mask_of(&chunks);
         }
-        [a, b].into_iter().for_each(|mask| self.note_read(mask));
-        let mask = word(self, a, b);
-        self.note_parts(mask, chunks);
+        let mask = words(self, a, b);
+        self.note_chunks(mask, chunks);
         mask
     }
 
     /// The lanes of a chunk in a mask; a vector that was made in this LLVM block is used again.
-    pub(super) fn cached_bits(&self, mask: Value, chunk: u32) -> LaneBits {
-        let part = self.values.parts.borrow().get(&mask).map(|parts| parts[chunk as usize]);
-        part.unwrap_or_else(|| self.computed_bits(self.mask_chunk(mask, chunk)))
+    pub(super) fn cached_bits(&self, mask: Mask, chunk: u32) -> LaneBits {
+        let noted = self.values.masks.borrow().chunk(mask, chunk);
+        noted.unwrap_or_else(|| self.computed_bits(self.mask_chunk(mask, chunk)))
     }
 
     /// The mask that an operation computes from one or two others.
-    pub(super) fn mask_op(&self, op: &Op) -> Value {
-        let (a, b) = (self.mask_handle(op.uses[0]), self.mask_handle(op.uses[1]));
+    pub(super) fn mask_op(&self, op: &Op) -> Mask {
+        let (a, b) = (self.mask(op.uses[0]), self.mask(op.uses[1]));
         match op.kind {
             OpKind::And => self.mask_and(a, b),
             OpKind::AndNot => {
@@ -300,28 +301,29 @@ impl Codegen<'_> {
         rare
     }
 
-    pub(super) fn mask_and(&self, a: Value, b: Value) -> Value {
+    pub(super) fn mask_and(&self, a: Mask, b: Mask) -> Mask {
         self.mask_made(a, b, Self::bits_and, |emit, a, b| {
             match (emit.is_all_or_none(a), emit.is_all_or_none(b)) {
                 (Some(false), _) | (_, Some(true)) => a,
                 (_, Some(false)) | (Some(true), _) => b,
-                (None, None) => emit.b.and(a, b),
+                (None, None) => emit.new_mask(emit.b.and(emit.word(a), emit.word(b))),
             }
         })
     }
 
-    pub(super) fn mask_or(&self, a: Value, b: Value) -> Value {
+    pub(super) fn mask_or(&self, a: Mask, b: Mask) -> Mask {
         self.mask_made(a, b, Self::bits_or, |emit, a, b| {
             match (emit.is_all_or_none(a), emit.is_all_or_none(b)) {
                 (Some(true), _) | (_, Some(false)) => a,
                 (_, Some(true)) | (Some(false), _) => b,
-                (None, None) => emit.b.or(a, b),
+                (None, None) => emit.new_mask(emit.b.or(emit.word(a), emit.word(b))),
             }
         })
     }
 
-    pub(super) fn mask_not(&self, a: Value) -> Value {
-        self.mask_made(a, a, |emit, a, _| emit.bits_not(a), |emit, a, _| emit.b.not(a))
+    pub(super) fn mask_not(&self, a: Mask) -> Mask {
+        let word = |emit: &Self, a: Mask, _: Mask| emit.new_mask(emit.b.not(emit.word(a)));
+        self.mask_made(a, a, |emit, a, _| emit.bits_not(a), word)
     }
 
     fn side_by_side(&self, chunks: &[LaneBits]) -> Value {
@@ -373,13 +375,13 @@ impl Codegen<'_> {
     }
 
     /// The lanes in which a predicate is true, or false if `negated`.
-    pub(super) fn truths(&mut self, pred: wir::Value, negated: bool) -> Value {
+    pub(super) fn truths(&mut self, pred: wir::Value, negated: bool) -> Mask {
         let mask = if self.is_scalar(pred) {
             match self.constant_lane(pred, 0) {
                 Some(all) => self.all_or_none(all != 0),
                 None => {
                     let all = self.scalar(pred);
-                    self.b.sext(all, self.mask_type())
+                    self.new_mask(self.b.sext(all, self.mask_type()))
                 }
             }
         } else {
@@ -394,7 +396,7 @@ impl Codegen<'_> {
     }
 
     /// The lanes whose number is one of `count` numbers from `first` on.
-    pub(super) fn in_range(&mut self, name: wir::Value, first: u32, count: u32) -> Value {
+    pub(super) fn in_range(&mut self, name: wir::Value, first: u32, count: u32) -> Mask {
         let inside = |emit: &Self, value: Value| {
             let number = |bits: u32| emit.b.splat(emit.c32(bits), value.ty().lanes());
             if count == 1 {
@@ -408,7 +410,7 @@ impl Codegen<'_> {
                 return self.all_or_none((number as u32).wrapping_sub(first) < count);
             }
             let value = self.scalar(name);
-            return self.b.sext(inside(self, value), self.mask_type());
+            return self.new_mask(self.b.sext(inside(self, value), self.mask_type()));
         }
         let mut chunks = Vec::new();
         for c in 0..self.chunks() {
@@ -430,6 +432,9 @@ impl Codegen<'_> {
     /// A value in the representation that the shape of `like` demands. Its NaNs are canonical unless those of
     /// `like` need not be.
     pub(super) fn coerce(&mut self, name: wir::Value, like: wir::Value) -> Repr {
+        if self.kind(like) == Kind::Mask {
+            return Repr::Mask(self.mask(name));
+        }
         let loose = self.may_be_noncanonical(like);
         match self.shape(like).clone() {
             Shape::Uniform(_) | Shape::Bottom if loose => Repr::Scalar(self.noncanonical_scalar(name)),
@@ -466,9 +471,9 @@ impl Codegen<'_> {
             let (a, b) = (self.scalar(op.uses[1]), self.scalar(op.uses[2]));
             let kept = self.b.not(mask);
             let (a, b) = (self.b.and(a, mask), self.b.and(b, kept));
-            Repr::Scalar(self.b.or(a, b))
+            Repr::Mask(self.new_mask(self.b.or(a, b)))
         } else {
-            let mask = self.mask_handle(op.uses[0]);
+            let mask = self.mask(op.uses[0]);
             let chunks = (0..self.chunks()).map(|c| {
                 self.at_chunk(c);
                 let bits = self.cached_bits(mask, c);
@@ -495,6 +500,10 @@ impl Codegen<'_> {
             let pick = |emit: &Self, (a, b): (&Value, &Value)| emit.b.select(pred, *a, *b);
             match (self.coerce(a, def), self.coerce(b, def)) {
                 (Repr::Scalar(a), Repr::Scalar(b)) => Repr::Scalar(pick(self, (&a, &b))),
+                (Repr::Mask(a), Repr::Mask(b)) => {
+                    let words = [a, b].map(|mask| self.word(mask));
+                    Repr::Mask(self.new_mask(pick(self, (&words[0], &words[1]))))
+                }
                 (Repr::Bases(a), Repr::Bases(b)) => {
                     Repr::Bases(a.iter().zip(&b).map(|x| pick(self, x)).collect())
                 }
@@ -538,7 +547,7 @@ impl Codegen<'_> {
         let (place, bits) = self.place(reg);
         if bits == 1 {
             let mask = self.b.load(self.int(32), place, 4);
-            return self.mask_chunk(mask, chunk);
+            return self.chunk_of_word(mask, chunk);
         }
         let ty = self.b.vec(self.int(bits), self.width);
         self.b.load(ty, self.place_chunk(reg, chunk), self.width * bits / 8)
@@ -611,8 +620,8 @@ impl Codegen<'_> {
     pub(super) fn store_chunks(&mut self, reg: Reg, chunks: &[Value]) {
         let (place, bits) = self.place(reg);
         if bits == 1 {
-            let bits: Vec<LaneBits> = chunks.iter().map(|chunk| self.computed_bits(*chunk)).collect();
-            return self.b.store(self.mask_of(&bits), place, 4);
+            let chunks: Vec<LaneBits> = chunks.iter().map(|chunk| self.computed_bits(*chunk)).collect();
+            return self.b.store(self.word(self.mask_of(&chunks)), place, 4);
         }
         for (c, chunk) in (0..).zip(chunks) {
             self.b.store(*chunk, self.place_chunk(reg, c), self.width * bits / 8);
@@ -620,13 +629,15 @@ impl Codegen<'_> {
     }
 
     /// Stores a value to its register in the warp frame, in the lanes of `mask`; `None`: in all lanes.
-    pub(super) fn store_reg(&mut self, reg: Reg, name: wir::Value, mask: Option<Value>) {
+    pub(super) fn store_reg(&mut self, reg: Reg, name: wir::Value, mask: Option<Mask>) {
         let (place, bits) = self.place(reg);
         if bits == 1 {
             let new = self.truths(name, false);
+            let new = self.word(new);
             let new = match mask {
                 None => new,
                 Some(mask) => {
+                    let mask = self.word(mask);
                     let old = self.b.load(self.int(32), place, 4);
                     let kept = self.b.not(mask);
                     let (old, new) = (self.b.and(old, kept), self.b.and(new, mask));

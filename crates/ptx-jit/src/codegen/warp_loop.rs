@@ -289,7 +289,7 @@ impl Codegen<'_> {
     ) -> Option<(Repr, Option<Shape>)> {
         if self.kind(name) == Kind::Mask {
             let chunks = vec![self.all_bits(); (LANES / self.width) as usize];
-            return Some((Repr::Scalar(self.known_mask(&chunks)), None));
+            return Some((Repr::Mask(self.known_mask(&chunks)), None));
         }
         let pattern = match self.shape(name) {
             Shape::Bottom | Shape::Uniform(_) => {

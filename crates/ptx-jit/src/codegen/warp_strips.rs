@@ -13,7 +13,7 @@
 //! executes, so storing unchanged elements again is not observable. Code for all chunks stands before the
 //! strips or behind them, never between.
 
-use super::mask::LaneBits;
+use super::mask::{LaneBits, Mask};
 use super::mask_tree::{Made, Term as MaskTerm};
 use super::{Codegen, LANES, Repr};
 use crate::llvm::{Block, Type, Value};
@@ -47,7 +47,7 @@ pub(super) struct Section {
 
 /// A mask that is joined in memory if it is read as a whole.
 pub(super) struct Joined {
-    mask: Value,
+    word: Value,
     /// The offset in bytes in the memory for joined masks.
     offset: u64,
     parts: Vec<(Block, Value)>,
@@ -591,7 +591,7 @@ impl Codegen<'_> {
     /// The bits of a chunk of a mask or a predicate.
     fn strip_bits(&mut self, name: wir::Value, c: u32) -> LaneBits {
         if self.kind(name) == Kind::Mask {
-            let mask = self.mask_handle(name);
+            let mask = self.mask(name);
             return self.cached_bits(mask, c);
         }
         self.predicate_bits(name, c)
@@ -604,7 +604,7 @@ impl Codegen<'_> {
 
     /// Registers a mask of the open section's chunks; `None`: there is no open section, or no memory for
     /// another mask.
-    pub(super) fn join_mask(&self, chunks: &[LaneBits]) -> Option<Value> {
+    pub(super) fn join_mask(&self, chunks: &[LaneBits]) -> Option<Mask> {
         let (section, room) = (self.passes.warp_strips.open.as_ref()?, self.passes.warp_strips.room?);
         let number = section.masks.get();
         if number == WARP_STRIP_MAX_MASKS {
@@ -614,33 +614,27 @@ impl Codegen<'_> {
         section.masks.set(number + 1);
         self.at_last();
         let offset = u64::from(number * self.lanes / 8);
-        let mask = self.b.load(self.mask_type(), self.b.offset(room, offset), 4);
+        let word = self.b.load(self.mask_type(), self.b.offset(room, offset), 4);
         let part = |(c, chunk): (u32, &LaneBits)| (section.strips[self.strip(c)], self.vector_of(*chunk));
         let parts = (0..).zip(chunks).map(part).collect();
-        self.passes.warp_strips.joined.borrow_mut().push(Joined {
-            mask,
-            offset,
-            parts,
-            wanted: Cell::new(false),
-            read: Cell::new(false),
-        });
+        let mut joined = self.passes.warp_strips.joined.borrow_mut();
+        let mask = self.values.masks.borrow_mut().add(word, Some(joined.len()));
+        self.note_chunks(mask, chunks.to_vec());
+        joined.push(Joined { word, offset, parts, wanted: Cell::new(false), read: Cell::new(false) });
         self.at_first();
         Some(mask)
     }
 
-    /// Notes that a mask is read as one number.
-    pub(super) fn note_read(&self, mask: Value) {
-        let joined = self.passes.warp_strips.joined.borrow();
-        if let Some(joined) = joined.iter().rev().find(|joined| joined.mask == mask) {
-            joined.read.set(true);
-        }
+    /// Notes that a joined mask is read as one number.
+    pub(super) fn note_read(&self, joined: usize) {
+        self.passes.warp_strips.joined.borrow()[joined].read.set(true);
     }
 
     /// A mask of the open section as a vector.
-    pub(super) fn joined_vector(&self, mask: Value, bits: u32) -> Option<Value> {
+    pub(super) fn joined_vector(&self, mask: Mask, bits: u32) -> Option<Value> {
         let (_, room) = (self.passes.warp_strips.open.as_ref()?, self.passes.warp_strips.room?);
         let joined = self.passes.warp_strips.joined.borrow();
-        let joined = joined.iter().rev().find(|joined| joined.mask == mask)?;
+        let joined = &joined[self.join_of(mask)?];
         joined.wanted.set(true);
         let place = self.b.offset(room, joined.offset);
         Some(self.b.load(self.b.vec(self.int(bits), self.lanes / bits), place, 4))
@@ -651,7 +645,7 @@ impl Codegen<'_> {
         let Some(room) = self.passes.warp_strips.room else { return };
         for joined in self.passes.warp_strips.joined.take() {
             if !joined.read.get() {
-                self.b.erase(joined.mask);
+                self.b.erase(joined.word);
                 if !joined.wanted.get() {
                     continue;
                 }
@@ -737,10 +731,7 @@ impl Codegen<'_> {
         let target = &self.job.func.blocks[to.0 as usize];
         if let Some(place) = target.pred_index(from) {
             for phi in &target.phis {
-                let rep = match self.kind(phi.def) {
-                    Kind::Mask => Repr::Scalar(self.mask_handle(phi.from[place])),
-                    Kind::Reg(_) | Kind::Count => self.coerce(phi.from[place], phi.def),
-                };
+                let rep = self.coerce(phi.from[place], phi.def);
                 self.values.reps[phi.def.0 as usize] = Some(rep);
                 self.passes.warp_strips.fused_phis.insert(phi.def, phi.from[place]);
                 if self.kind(phi.def) == Kind::Count {

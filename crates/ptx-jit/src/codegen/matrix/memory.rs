@@ -83,7 +83,7 @@ impl Codegen<'_> {
             align: bytes,
         };
         // Other lanes give addresses that are not used.
-        let lanes = self.c32(u32::MAX >> (LANES - ROWS * count));
+        let lanes = self.new_mask(self.c32(u32::MAX >> (LANES - ROWS * count)));
         let fits = match self.is_inside_without_plan((site, inst, op), access) {
             true => self.b.const_int(self.int(1), 1),
             false => self.fits(reach, addresses, lanes, ROWS * count == LANES)?,
@@ -166,7 +166,7 @@ impl Codegen<'_> {
         let count = op.defs.len() as u32;
         let Access { space, write, .. } = access;
         let reach = Reach { site, space, write, sum: false, lo: 0, hi: access.bytes().into(), align: 1 };
-        let lanes = self.c32(u32::MAX >> (LANES - ROWS * count));
+        let lanes = self.new_mask(self.c32(u32::MAX >> (LANES - ROWS * count)));
         let Some(()) = self.leave_out_of_bounds(fits, reach, addresses, lanes) else { return false };
         let shadow = self.shadow(places);
         let pointers = self.lane_pointers(&shadow, 0..ROWS * count);
@@ -271,6 +271,7 @@ impl Codegen<'_> {
             Some(Src::Reg(reg)) if reg.class == RegClass::R32 => Some(self.all_at_least(op.uses[next], size)),
             Some(Src::Reg(reg)) if reg.class == RegClass::Pred => {
                 let ignored = self.truths(op.uses[next], false);
+                let ignored = self.word(ignored);
                 Some(self.b.icmp(IntPred::Eq, ignored, self.b.zero(ignored.ty())))
             }
             Some(_) => return false,
@@ -283,7 +284,7 @@ impl Codegen<'_> {
         let fits = if self.whole(op) {
             fits
         } else {
-            let all = self.b.icmp(IntPred::Eq, mask, self.all_lanes());
+            let all = self.b.icmp(IntPred::Eq, mask, self.b.ones(mask.ty()));
             self.b.and(fits, all)
         };
         self.applied("matrix", "one vector copy for a lane");
