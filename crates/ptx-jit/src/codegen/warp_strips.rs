@@ -48,6 +48,8 @@ pub(super) struct Section {
 /// A mask that is joined in memory if it is read as a whole.
 pub(super) struct Joined {
     word: Value,
+    /// The last block of its section. The next section uses the memory again.
+    last: Block,
     /// The offset in bytes in the memory for joined masks.
     offset: u64,
     parts: Vec<(Block, Value)>,
@@ -620,7 +622,8 @@ impl Codegen<'_> {
         let mut joined = self.passes.warp_strips.joined.borrow_mut();
         let mask = self.values.masks.borrow_mut().add(word, Some(joined.len()));
         self.note_chunks(mask, chunks.to_vec());
-        joined.push(Joined { word, offset, parts, wanted: Cell::new(false), read: Cell::new(false) });
+        let last = section.last;
+        joined.push(Joined { word, last, offset, parts, wanted: Cell::new(false), read: Cell::new(false) });
         self.at_first();
         Some(mask)
     }
@@ -630,11 +633,11 @@ impl Codegen<'_> {
         self.passes.warp_strips.joined.borrow()[joined].read.set(true);
     }
 
-    /// A mask of the open section as a vector.
+    /// A mask of the open section as a vector; `None`: it is not one of that section.
     pub(super) fn joined_vector(&self, mask: Mask, bits: u32) -> Option<Value> {
-        let (_, room) = (self.passes.warp_strips.open.as_ref()?, self.passes.warp_strips.room?);
+        let (section, room) = (self.passes.warp_strips.open.as_ref()?, self.passes.warp_strips.room?);
         let joined = self.passes.warp_strips.joined.borrow();
-        let joined = &joined[self.join_of(mask)?];
+        let joined = joined.get(self.join_of(mask)?).filter(|joined| joined.last == section.last)?;
         joined.wanted.set(true);
         let place = self.b.offset(room, joined.offset);
         Some(self.b.load(self.b.vec(self.int(bits), self.lanes / bits), place, 4))
