@@ -145,8 +145,8 @@ pub(crate) fn wir(function: &Function, launch: LaunchShape, effects: &impl Effec
 /// Which branches are divergent follows from the shapes of values, and the control flow follows from that. So
 /// the analysis starts without any divergent branch, and everything is built again until no branch is found
 /// divergent that was not, and no widening that needs a guard; after [`DIVERGENCE_MAX_ROUNDS`] all branches
-/// are divergent. A function that is large then is built
-/// once more, of masked copies alone, and again if registers of it are to be spilled.
+/// are divergent. A function that is large then is built once more, of masked copies alone, and again if
+/// registers of it are to be spilled.
 pub(crate) fn run(
     function: &Function,
     launch: LaunchShape,
@@ -314,7 +314,7 @@ fn once(
 }
 
 /// Infers the shapes of values from their ranges.
-fn infer_shapes(
+pub(crate) fn infer_shapes(
     func: &mut Func,
     function: &Function,
     launch: LaunchShape,

@@ -2,10 +2,10 @@
 //!
 //! Invariant: the text after a pass depends on the function, the launch and the passes alone.
 
-use crate::analysis::{Analyses, range, shape};
+use crate::analysis::{Analyses, range};
 use crate::effects::NativeEffects;
 use crate::opt::{dce, gvn, phi_elim, version_indices};
-use crate::pipeline::{Pass, Passes, plan_memory, run};
+use crate::pipeline::{Pass, Passes, infer_shapes, plan_memory, run};
 use crate::target::{Level, Target};
 use crate::wir::parse::parse;
 use crate::wir::print::print;
@@ -77,15 +77,11 @@ pub fn on_text(
         Pass::Dce => dce::sweep(&mut func, function, &NativeEffects::default()),
         Pass::Ranges => more = ranges(&func, function, launch),
         Pass::Shapes => {
-            let ranges = range::bounds(&func, function, launch.ntid, &|_| None);
-            shape::classify(&mut func, function, launch, &NativeEffects::default(), ranges);
+            infer_shapes(&mut func, function, launch, &NativeEffects::default(), Passes::ALL);
         }
         Pass::VersionIndices => {
             let effects = NativeEffects::default();
-            let classify = |func: &mut Func| {
-                let ranges = range::bounds(func, function, launch.ntid, &|_| None);
-                shape::classify(func, function, launch, &effects, ranges);
-            };
+            let classify = |func: &mut Func| infer_shapes(func, function, launch, &effects, Passes::ALL);
             if func.shapes.is_empty() {
                 return Err("values without shapes".to_owned());
             }
