@@ -11,19 +11,24 @@
 //! 4. If it cannot be parked, the end of the process waits for it, but no longer than [`PATIENCE`].
 //! 5. The function that was given to [`before_exit`] is called.
 //!
-//! Two events start this. Destructors of the thread that calls `exit` run before everything else, but only
-//! the first thread can use one: the end of any other thread does not mean that the process ends. A
-//! constructor of this library registers it ([`CONSTRUCTOR`]), since most programs load the library from
-//! their first thread and then launch from any; [`guard_this_thread`] serves the others. `atexit` serves
-//! processes that another thread ends. It runs the functions in the reverse order of their registration, and
-//! LLVM registers destructors of tables when it first needs them, so some of them may have run already, and a
-//! thread inside LLVM may crash before it is parked. Our function is therefore registered again with each
-//! compilation, and it gives no time to finish.
+//! The first of these events starts it:
+//!
+//! - Destructors of the thread that calls `exit` run before everything else, but only the first thread can
+//!   use one: the end of any other thread does not mean that the process ends. A constructor of this library
+//!   registers it ([`CONSTRUCTOR`]), since most programs load the library from their first thread and then
+//!   launch from any; [`guard_this_thread`] serves the others.
+//! - A destructor of LLVM's is about to run ([`destructors`](super::destructors)), or all of those that LLVM
+//!   has registered after it was loaded have run.
+//! - Where destructors cannot be preceded, `atexit`. LLVM may have registered destructors later, which run
+//!   earlier; so the function is registered again with each compilation, and gives no time to finish. A
+//!   thread inside LLVM may still crash before it is parked.
 //!
 //! Invariant: nothing waits in a process in which the work was not begun (a child of `fork` has only the
-//! thread that forked). A thread never waits for itself, for a parked thread, or without a time limit.
+//! thread that forked), and a process waits once. A thread never waits for itself, for a parked thread, or
+//! without a time limit.
 
 use super::api::{Error, address_in_library};
+use super::destructors;
 use super::park::{self, Interruptible, Parking};
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -50,6 +55,10 @@ struct Worker {
 static WORKERS: Mutex<Vec<Worker>> = Mutex::new(Vec::new());
 static DONE: Condvar = Condvar::new();
 static ENDING: AtomicBool = AtomicBool::new(false);
+/// Whether the workers were stopped, or are being stopped.
+static STOPPED: AtomicBool = AtomicBool::new(false);
+/// Whether LLVM's destructors run after [`stop_workers`].
+static PRECEDES_DESTRUCTORS: AtomicBool = AtomicBool::new(false);
 /// The process whose threads are in the list.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 static BEFORE_EXIT: OnceLock<fn()> = OnceLock::new();
@@ -107,8 +116,15 @@ pub fn guard_this_thread() {
     let _ = GUARD.try_with(|_| ());
 }
 
+/// Lets the end of the process stop the work in LLVM before LLVM's destructors run. It must be called once,
+/// when LLVM was loaded; `address` lies in its code.
+pub(super) fn precede_destructors(address: usize) {
+    let precedes = destructors::run_first(address, || stop_workers(GRACE));
+    PRECEDES_DESTRUCTORS.store(precedes, Ordering::SeqCst);
+}
+
 /// Calls `action` when the process ends, once the work in LLVM is stopped; not in a process that never began
-/// such work. It may be called several times. One function is enough: a second one is ignored.
+/// such work. One function is enough: a second one is ignored.
 pub(crate) fn before_exit(action: fn()) {
     let _ = BEFORE_EXIT.set(action);
 }
@@ -144,10 +160,13 @@ impl Working {
         match workers.iter_mut().find(|worker| worker.thread == thread && thread != 0) {
             Some(worker) => worker.held += 1,
             None => {
-                // Registered each time: otherwise, functions that LLVM has registered since would run first.
-                // SAFETY: the function exists as long as this library, and does not unwind. If the
-                // registration fails, the process ends as it would without it.
-                let _ = unsafe { atexit(at_exit) };
+                if !PRECEDES_DESTRUCTORS.load(Ordering::SeqCst) {
+                    // Registered each time: otherwise, functions that LLVM has registered since would run
+                    // first.
+                    // SAFETY: the function exists as long as this library, and does not unwind. If the
+                    // registration fails, the process ends as it would without it.
+                    let _ = unsafe { atexit(at_exit) };
+                }
                 workers.push(Worker { thread, held: 1, _interruptible: Interruptible::begin() });
             }
         }
@@ -179,7 +198,7 @@ extern "C" fn at_exit() {
 /// Stops all other threads that execute LLVM; those that finish within `grace` are not parked.
 fn stop_workers(grace: Duration) {
     ENDING.store(true, Ordering::SeqCst);
-    if PROCESS.load(Ordering::SeqCst) != std::process::id() {
+    if PROCESS.load(Ordering::SeqCst) != std::process::id() || STOPPED.swap(true, Ordering::SeqCst) {
         return;
     }
     park_workers(grace);

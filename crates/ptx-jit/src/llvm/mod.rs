@@ -13,6 +13,7 @@ mod beside;
 mod builder;
 mod code;
 mod control;
+mod destructors;
 mod exit;
 mod memory;
 mod module;

@@ -275,17 +275,18 @@ fn long_work(session: &Session) -> Module {
 
 /// The process ends at once while a thread executes LLVM, with its own status: also if another thread than
 /// the first ends it, and if the compiling thread has blocked all signals. Functions that were registered
-/// with `atexit` still run.
+/// with `atexit` still run. One that was registered when the compilation began runs after the destructors of
+/// the tables that LLVM has allocated since: if the compiling thread were not stopped by then, it would crash
+/// while that function sleeps.
 #[test]
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn the_process_ends_while_llvm_works() {
     const CHILD: &str = "PTXVM_TEST_END_WHILE_LLVM_WORKS";
     extern "C" fn at_the_end() {
+        std::thread::sleep(std::time::Duration::from_millis(500));
         eprintln!("handlers ran");
     }
     if std::env::var_os(CHILD).is_some() {
-        // SAFETY: the function lives as long as the process.
-        let _registered = unsafe { libc::atexit(at_the_end) };
         let mut all = std::mem::MaybeUninit::zeroed();
         // SAFETY: the place is one for a set of signals.
         let _always = unsafe { libc::sigfillset(all.as_mut_ptr()) };
@@ -299,6 +300,8 @@ fn the_process_ends_while_llvm_works() {
             session.object(&module)
         });
         told.recv().unwrap();
+        // SAFETY: the function lives as long as the process.
+        let _registered = unsafe { libc::atexit(at_the_end) };
         std::thread::sleep(std::time::Duration::from_millis(500));
         // SAFETY: any thread may end the process.
         unsafe { libc::exit(7) };
