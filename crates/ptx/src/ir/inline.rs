@@ -26,7 +26,7 @@ use super::{
 use crate::check::module::{FuncId, FunctionKind};
 use crate::check::{CheckOptions, check};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
 /// How many times the instructions of the functions that a kernel reaches it may grow by. Chosen.
 const GROWTH: usize = 4;
@@ -225,7 +225,11 @@ impl Scratch {
 }
 
 /// Instructions that copy, made from a text, without places and operands of their own.
-static TEMPLATES: LazyLock<Templates> = LazyLock::new(Templates::new);
+fn templates() -> &'static Templates {
+    // A `LazyLock` would refer to the checker, so that every test program of this crate would contain it.
+    static TEMPLATES: OnceLock<Templates> = OnceLock::new();
+    TEMPLATES.get_or_init(Templates::new)
+}
 
 /// The text of the instructions in [`Templates`].
 const TEMPLATE_TEXT: &str = ".version 6.4
@@ -465,7 +469,7 @@ fn cleared(function: &Function, first: RegCounts, call: &Inst) -> Vec<Inst> {
         })
         .collect();
     let live = live_in(function);
-    live.difference(&given).map(|reg| TEMPLATES.set(moved(*reg, first), Src::Imm(0), call)).collect()
+    live.difference(&given).map(|reg| templates().set(moved(*reg, first), Src::Imm(0), call)).collect()
 }
 
 /// The registers that are live at the start of a function.
@@ -581,21 +585,23 @@ fn transfer(
     match (from, to.place) {
         (ArgPlace::None, _) => {}
         (ArgPlace::Reg(reg), ParamPlace::Reg(into)) if reg.class == into.class => {
-            insts.push(TEMPLATES.set(into, Src::Reg(reg), call));
+            insts.push(templates().set(into, Src::Reg(reg), call));
         }
-        (ArgPlace::Imm(bits), ParamPlace::Reg(into)) => insts.push(TEMPLATES.set(into, Src::Imm(bits), call)),
+        (ArgPlace::Imm(bits), ParamPlace::Reg(into)) => {
+            insts.push(templates().set(into, Src::Imm(bits), call))
+        }
         (ArgPlace::Reg(reg), ParamPlace::Frame(at))
             if reg.class != RegClass::Pred && to.bytes <= class_bytes(reg.class) =>
         {
-            insts.push(TEMPLATES.store(to.bytes, at, Src::Reg(reg), call)?);
+            insts.push(templates().store(to.bytes, at, Src::Reg(reg), call)?);
         }
         (ArgPlace::Imm(bits), ParamPlace::Frame(at)) => {
-            insts.push(TEMPLATES.store(to.bytes, at, Src::Imm(bits), call)?);
+            insts.push(templates().store(to.bytes, at, Src::Imm(bits), call)?);
         }
         (ArgPlace::Frame { bytes, .. } | ArgPlace::KernelParam { bytes, .. }, ParamPlace::Reg(into))
             if into.class != RegClass::Pred && bytes == class_bytes(into.class) && bytes == to.bytes =>
         {
-            insts.push(TEMPLATES.load(from, 0, bytes, into, call)?);
+            insts.push(templates().load(from, 0, bytes, into, call)?);
         }
         (
             ArgPlace::Frame { offset, bytes } | ArgPlace::KernelParam { offset, bytes },
@@ -613,8 +619,8 @@ fn transfer(
                 };
                 let part = [8, 4, 2, 1].into_iter().find(fits)?;
                 let register = scratch.of(part);
-                insts.push(TEMPLATES.load(from, done, part, register, call)?);
-                insts.push(TEMPLATES.store(part, at + done, Src::Reg(register), call)?);
+                insts.push(templates().load(from, done, part, register, call)?);
+                insts.push(templates().store(part, at + done, Src::Reg(register), call)?);
                 done += part;
             }
             if insts.len() - before > MOST_COPIES as usize {
