@@ -52,6 +52,15 @@ impl std::error::Error for Error {}
 
 type Name = *const c_char;
 
+/// The address of a function of the library; `name` ends with a zero. It is not generic in the type of the
+/// function: code for each of the 150 types would take seconds to compile.
+fn address(library: &Library, name: &str) -> Result<*const c_void, Error> {
+    // SAFETY: any address is a valid value of this type.
+    let found = unsafe { library.get::<*const c_void>(name.as_bytes()) };
+    let missing = || Error::new(format!("LLVM has no function {}", name.trim_end_matches('\0')));
+    found.ok().map(|symbol| *symbol).filter(|address| !address.is_null()).ok_or_else(missing)
+}
+
 macro_rules! api {
     ($($($module:ident)::+ => $name:ident($($arg:ty),*) $(-> $ret:ty)?;)*) => {
         /// The functions, by their C names.
@@ -62,11 +71,13 @@ macro_rules! api {
             fn find(library: &Library) -> Result<Api, Error> {
                 Ok(Api {
                     $($name: {
+                        let found = address(library, concat!(stringify!($name), "\0"))?;
                         // SAFETY: the signature is compared with that of `llvm-sys` for the same LLVM
                         // version, below; the version of the library is checked before any other function of
                         // it is called.
-                        let found = unsafe { library.get(concat!(stringify!($name), "\0").as_bytes()) };
-                        *found.map_err(|_| Error::new(concat!("LLVM has no function ", stringify!($name))))?
+                        unsafe {
+                            std::mem::transmute::<*const c_void, unsafe extern "C" fn($($arg),*) $(-> $ret)?>(found)
+                        }
                     },)*
                 })
             }
