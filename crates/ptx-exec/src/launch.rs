@@ -32,8 +32,6 @@ use workspace::Workspace;
 mod limits;
 mod params;
 mod stack;
-#[cfg(test)]
-mod tests;
 mod watched;
 mod workspace;
 

@@ -37,8 +37,6 @@ mod sparse;
 mod sreg;
 mod surface;
 mod synthesise;
-#[cfg(test)]
-mod tests;
 mod texture;
 mod video;
 mod warp;

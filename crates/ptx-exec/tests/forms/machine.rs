@@ -1,13 +1,12 @@
 //! A warp without a program, to execute single steps.
 
-use super::super::{Binding, StepFn, synthesise};
-use crate::bound::{Exec, Stepped};
-use crate::lanes::{LANES, Lane, LaneMask, Registers};
-use crate::layout::Layout;
-use crate::mem::{Memory, View};
-use crate::warp::{GridShape, WarpState};
 use ptx::check::module::AddressSize;
 use ptx::ir::{Inst, RegCounts};
+use ptx_exec::bind::lone_step;
+use ptx_exec::bound::{Exec, StepFn, Stepped};
+use ptx_exec::lanes::{LANES, Lane, LaneMask, Registers};
+use ptx_exec::mem::{Memory, View};
+use ptx_exec::warp::{GridShape, WarpState};
 use std::sync::Arc;
 
 /// Registers of 32 and of 64 bits: a matrix product has up to 28.
@@ -74,9 +73,7 @@ fn lanes<T>(mut next: impl FnMut() -> T) -> Lane<T> {
 
 /// Binds an isolated instruction.
 pub(super) fn bind_alone(inst: &Inst) -> StepFn {
-    let (program, layout) = (synthesise::empty_program(), Layout::default());
-    let binding = Binding { program: &program, layout: &layout, kernel: None };
-    binding.run(inst, 0).unwrap_or_else(|_| panic!("`{}{}` is not bound", inst.op.name(), inst.mods))
+    lone_step(inst).unwrap_or_else(|| panic!("`{}{}` is not bound", inst.op.name(), inst.mods))
 }
 
 /// A reproducible sequence of special and random values of every width.

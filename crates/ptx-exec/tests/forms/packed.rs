@@ -2,8 +2,8 @@
 
 use super::machine::{Machine, Values, bind_alone};
 use super::values::{RELATIONS, ROUNDS, named, read};
-use crate::lanes::LANES;
 use ptx::ir::{Dst, Src};
+use ptx_exec::lanes::LANES;
 use ptx_sem::*;
 
 /// Packed forms with defaults are separate steps: each is compared with the general function for its

@@ -1,24 +1,23 @@
 //! Properties of every step, independent of its function: lanes do not affect each other, inactive lanes keep
 //! their registers, and a destination may be a source.
 
-use super::super::synthesise::{Shape, instruction, shape};
 use super::machine::{Machine, Values, bind_alone, lane_state, rotate};
-use super::supported;
-use crate::lanes::{FULL, LANES};
 use ptx::ir::{Dst, Inst, Reg, Src};
 use ptx::isa::{Class, RowId};
+use ptx_exec::bind::{sample, supported};
+use ptx_exec::lanes::{FULL, LANES};
 
 /// One instruction of every bound form that acts on each lane's registers separately.
 fn lane_instructions() -> Vec<Inst> {
     let mut all = Vec::new();
     for row in RowId::all() {
         // Forms that can trap need valid operands.
-        if row.row().class != Class::Lane || shape(row.row().op) != Shape::Step || row.row().traps() {
+        if row.row().class != Class::Lane || row.row().traps() {
             continue;
         }
         for mods in row.spellings() {
             if supported(row, &mods) {
-                all.push(instruction(row, &mods).expect("a supported form can be made up"));
+                all.push(sample(row, &mods).expect("a supported form can be made up"));
             }
         }
     }

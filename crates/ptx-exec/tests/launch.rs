@@ -1,9 +1,9 @@
 //! Launches of small PTX programs: placement of variables, refused launches, and trap reports.
 
-use super::{Kernel, LaunchConfig, LaunchError, LoadError, LoadedModule};
-use crate::mem::{Class, Memory};
-use crate::trap::{FaultKind, Trap};
 use ptx::check::CheckOptions;
+use ptx_exec::launch::{Kernel, LaunchConfig, LaunchError, LoadError, LoadedModule};
+use ptx_exec::mem::{Class, Memory};
+use ptx_exec::trap::{FaultKind, Trap};
 use std::sync::Arc;
 
 const HEADER: &str = ".version 6.4\n.target sm_70\n.address_size 64\n";

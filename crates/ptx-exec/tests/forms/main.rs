@@ -8,7 +8,8 @@ mod packed;
 mod traps;
 mod values;
 
-use super::*;
+use ptx::isa::RowId;
+use ptx_exec::bind::supported;
 
 #[test]
 fn everything_of_ptx_6_4_is_bound() {

@@ -3,12 +3,12 @@
 //! The list below is written from the manual's names, not from the binding, so a form that is bound to the
 //! function of another form fails.
 
-use super::super::synthesise::instruction;
 use super::machine::{Machine, Values, bind_alone};
-use crate::lanes::{LANES, lanes_of};
-use crate::lift::{Slot, Value};
 use ptx::ir::{Dst, Inst, RegClass, Src};
 use ptx::isa::match_mods;
+use ptx_exec::bind::sample;
+use ptx_exec::lanes::{LANES, lanes_of};
+use ptx_exec::lift::{Slot, Value};
 use ptx_sem::*;
 
 /// The instruction with this mnemonic and this many sources, such as `add.sat.s32`.
@@ -17,7 +17,7 @@ pub(super) fn named(text: &str, sources: usize) -> Inst {
     let mnemonic = words.next().expect("a text has a first word");
     let words: Vec<&str> = words.collect();
     let found = match_mods(mnemonic, &words).into_iter().find_map(|(row, mods)| {
-        let inst = instruction(row, &mods).ok()?;
+        let inst = sample(row, &mods)?;
         (inst.srcs.len() == sources).then_some(inst)
     });
     found.unwrap_or_else(|| panic!("no form `{text}` with {sources} sources"))
