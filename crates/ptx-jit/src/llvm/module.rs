@@ -45,13 +45,6 @@ pub(crate) enum Flush {
     Always,
 }
 
-impl Function {
-    /// The function as a value, which is different for each function of a module.
-    pub(crate) fn address(self) -> Value {
-        Value(self.value)
-    }
-}
-
 impl Type {
     fn kind(self) -> LLVMTypeKind {
         call!(LLVMGetTypeKind(self.0))

@@ -12,7 +12,7 @@ mod tests;
 
 use super::{Codegen, LANES, Repr};
 use crate::isel::matrix::{Plan, Side};
-use crate::llvm::{Function, Type, Value};
+use crate::llvm::{Type, Value};
 use crate::wir::{self, BlockId, Op, Shape};
 use product::Emitter;
 use ptx::ir::{Dst, Inst, RegClass, Src};
@@ -46,8 +46,8 @@ struct Kept {
     free: Vec<Value>,
 }
 
-/// An unpacked matrix: the function that unpacked it and the registers of its fragment.
-type Matrix = (Value, Vec<wir::Value>);
+/// An unpacked matrix: the name of its product, its side, and the registers of its fragment.
+type Matrix = (String, Side, Vec<wir::Value>);
 
 impl Codegen<'_> {
     /// Whether all 32 lanes of the one warp execute the operation, and its results are vectors.
@@ -153,8 +153,8 @@ impl Codegen<'_> {
             }
         }
         self.passes.matrices.block = self.position.node;
-        let unpack: Function = self.emitter().unpack(plan, name, side);
-        let matrix = (unpack.address(), registers.to_vec());
+        let unpack = self.emitter().unpack(plan, name, side);
+        let matrix = (name.to_owned(), side, registers.to_vec());
         let bytes = plan.unpacked_bytes(side);
         let kept = self.passes.matrices.unpacked.entry(bytes).or_default();
         if let Some(at) = kept.matrices.iter().position(|(known, _)| *known == matrix) {
