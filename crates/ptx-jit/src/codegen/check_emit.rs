@@ -84,7 +84,7 @@ impl Codegen<'_> {
         if let Addresses::Rows(rows, pattern) = addresses
             && !regular(pattern)
         {
-            let unrolled = self.unrolled(*rows, pattern);
+            let unrolled = self.unrolled(rows.scalars, pattern);
             return self.is_inside_and_odd(reach, &unrolled, mask, whole);
         }
         // The unmasked version uses the cached bounds of the masked version, which renews them.
@@ -100,12 +100,12 @@ impl Codegen<'_> {
         };
         match addresses {
             Addresses::Same(address) => Some((inside(self, *address, reach.lo), odd(self, *address))),
-            Addresses::Rows([base, stride], pattern) => {
-                let near = self.is_near(*stride);
-                let (low, high) = self.row_ends([*base, *stride], pattern);
+            Addresses::Rows(rows, pattern) => {
+                let near = self.is_near(*rows);
+                let (low, high) = self.row_ends(rows.scalars, pattern);
                 let (low, high) = (inside(self, low, reach.lo), inside(self, high, reach.lo));
                 let fits = self.both(Some(self.b.and(low, high)), near);
-                Some((fits, odd(self, self.b.or(*base, *stride))))
+                Some((fits, odd(self, self.b.or(rows.scalars[0], rows.scalars[1]))))
             }
             Addresses::Affine(bases, pattern)
                 if self.vectors().is_regular(reach.space, reach.align, pattern, whole) =>

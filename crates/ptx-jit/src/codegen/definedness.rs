@@ -38,8 +38,9 @@ impl Codegen<'_> {
                 let bases = bases.iter().map(|base| self.b.add(*base, self.entry.shadow));
                 Addresses::Affine(bases.collect(), pattern.clone())
             }
-            Addresses::Rows([base, stride], pattern) => {
-                Addresses::Rows([self.b.add(*base, self.entry.shadow), *stride], pattern.clone())
+            Addresses::Rows(rows, pattern) => {
+                let base = self.b.add(rows.scalars[0], self.entry.shadow);
+                Addresses::Rows(rows.with_base(base), pattern.clone())
             }
             Addresses::ScaledIndex(spread) => {
                 let base = self.b.add(spread.base, self.entry.shadow);

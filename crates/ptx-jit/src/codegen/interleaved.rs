@@ -136,7 +136,7 @@ impl<'a> Codegen<'a> {
         let addresses = self.addresses_from(piece.base, piece.members[0].offset, &mut access);
         match addresses.and_then(|addresses| self.placed(access, &addresses)) {
             Some(Addresses::Affine(bases, pattern)) => (bases, pattern),
-            Some(Addresses::Rows(rows, pattern)) => match self.unrolled(rows, &pattern) {
+            Some(Addresses::Rows(rows, pattern)) => match self.unrolled(rows.scalars, &pattern) {
                 Addresses::Affine(bases, pattern) => (bases, pattern),
                 _ => unreachable!("ptxvm bug: rows have a base for each chunk"),
             },

@@ -8,6 +8,7 @@
 use super::inst::Lanes;
 use super::mask::Mask;
 use super::scaled_index::ScaledIndex;
+use super::symbolic_stride::Rows;
 use super::{Codegen, Input, Repr, Touch};
 use crate::analysis::address::Provenance;
 use crate::frame::{Frame, Window};
@@ -33,7 +34,7 @@ pub(super) enum Addresses {
     /// One base, or one for each chunk, plus a constant for each lane.
     Affine(Vec<Value>, Affine),
     /// A base and a stride, plus a constant for each lane.
-    Rows([Value; 2], Affine),
+    Rows(Rows, Affine),
     /// A scalar plus scaled 32-bit indices.
     ScaledIndex(ScaledIndex),
     /// One address for each lane.
@@ -180,10 +181,10 @@ impl Codegen<'_> {
                 let value = self.scalar(name);
                 Addresses::Same(shift(self, value))
             }
-            Form::Rows(pattern) => Addresses::Rows(self.rows_from(name, shift)?, pattern.clone()),
+            Form::Rows(pattern) => Addresses::Rows(self.rows_of(name, shift)?, pattern.clone()),
             Form::Affine(_) if self.pattern(name).is_some_and(|pattern| !pattern.rows.is_empty()) => {
-                let (rows, pattern) = (self.rows_from(name, shift)?, self.pattern(name)?);
-                self.unrolled(rows, &pattern)
+                let (rows, pattern) = (self.rows_of(name, shift)?, self.pattern(name)?);
+                self.unrolled(rows.scalars, &pattern)
             }
             Form::Affine(pattern) => {
                 let count = if pattern.by_chunk { self.chunks() } else { 1 };
@@ -210,12 +211,6 @@ impl Codegen<'_> {
                 Addresses::Each(chunks)
             }
         })
-    }
-
-    /// The base and the stride of a symbolic-stride address.
-    fn rows_from(&mut self, name: wir::Value, shift: impl Fn(&Self, Value) -> Value) -> Option<[Value; 2]> {
-        let base = self.base(name, 0)?;
-        Some([shift(self, base), self.stride_of(name)?])
     }
 
     /// An access relative to a register, with the form of its addresses. In a chunk loop, that of one chunk.
@@ -464,7 +459,7 @@ impl Codegen<'_> {
                 self.b.add(bases[0], self.c64((low + reach.lo) as u64))
             }
             Addresses::Rows(rows, pattern) if whole => {
-                let (low, _) = self.row_ends(*rows, pattern);
+                let (low, _) = self.row_ends(rows.scalars, pattern);
                 self.b.add(low, self.c64(reach.lo as u64))
             }
             Addresses::Affine(bases, pattern)
@@ -509,7 +504,7 @@ impl Codegen<'_> {
                 (0..self.chunks()).map(|c| self.expand(bases, pattern, c)).collect()
             }
             Addresses::Rows(rows, pattern) => {
-                let unrolled = self.unrolled(*rows, pattern);
+                let unrolled = self.unrolled(rows.scalars, pattern);
                 self.each(&unrolled)
             }
             Addresses::Same(address) => vec![self.b.splat(*address, self.width); self.chunks() as usize],
@@ -592,7 +587,9 @@ impl Codegen<'_> {
             Addresses::Affine(bases, pattern) => {
                 Addresses::Affine(bases.iter().map(scalar).collect(), pattern.clone())
             }
-            Addresses::Rows([base, stride], pattern) => self.by_chunk([scalar(base), *stride], pattern),
+            Addresses::Rows(rows, pattern) => {
+                self.by_chunk(rows.with_base(scalar(&rows.scalars[0])), pattern)
+            }
             Addresses::ScaledIndex(spread) => {
                 Addresses::ScaledIndex(ScaledIndex { base: scalar(&spread.base), ..spread.clone() })
             }

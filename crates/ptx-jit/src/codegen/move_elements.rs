@@ -118,7 +118,7 @@ impl Codegen<'_> {
         let (base, pattern) = match places {
             Addresses::Affine(bases, pattern) => (self.chunk_base(bases, pattern, c), pattern),
             Addresses::Rows(rows, pattern) => {
-                return self.load_segmented(plan, chunk, (*rows, pattern), c, mask);
+                return self.load_segmented(plan, chunk, (rows.scalars, pattern), c, mask);
             }
             Addresses::Same(_) | Addresses::ScaledIndex(_) | Addresses::Each(_) => {
                 unreachable!("ptxvm bug: a chunk of lanes that are not at constant distances")
@@ -426,7 +426,7 @@ impl Codegen<'_> {
         let (base, pattern) = match places {
             Addresses::Affine(bases, pattern) => (self.chunk_base(bases, pattern, c), pattern),
             Addresses::Rows(rows, pattern) => {
-                return self.store_segmented(plan, chunk, (*rows, pattern), c, mask, values);
+                return self.store_segmented(plan, chunk, (rows.scalars, pattern), c, mask, values);
             }
             Addresses::Same(_) | Addresses::ScaledIndex(_) | Addresses::Each(_) => {
                 unreachable!("ptxvm bug: a chunk of lanes that are not at constant distances")

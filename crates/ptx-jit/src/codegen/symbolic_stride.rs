@@ -22,7 +22,7 @@ use crate::wir::{Affine, Func, Kind, Op, OpKind, Shape};
 use ptx::ir::{Inst, RegClass};
 use ptx::isa::Op as O;
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 /// Strides stay below this, so that sums of a few thousand of them do not overflow.
 const NEAR: u64 = 1 << 40;
@@ -67,8 +67,22 @@ pub(super) struct SymbolicStrides {
     known: HashMap<wir::Value, Stride>,
     /// For each stride and width, the LLVM block in which it was read last, with the value.
     read: RefCell<HashMap<(Stride, u32), (Block, Value)>>,
-    /// Strides that are known to be small.
-    near: RefCell<HashSet<Value>>,
+}
+
+/// The scalars of symbolic-stride addresses.
+#[derive(Clone, Copy)]
+pub(super) struct Rows {
+    /// The base and the stride.
+    pub(super) scalars: [Value; 2],
+    /// Whether the stride is known to be so small that all rows lie between the first and the last.
+    near: bool,
+}
+
+impl Rows {
+    /// The same rows relative to another base.
+    pub(super) fn with_base(self, base: Value) -> Self {
+        Self { scalars: [base, self.scalars[1]], ..self }
+    }
 }
 
 impl Codegen<'_> {
@@ -83,6 +97,17 @@ impl Codegen<'_> {
             }
             _ => None,
         }
+    }
+
+    /// A symbolic-stride address, with its base shifted by `shift`.
+    pub(super) fn rows_of(
+        &mut self,
+        name: wir::Value,
+        shift: impl Fn(&Self, Value) -> Value,
+    ) -> Option<Rows> {
+        let base = self.base(name, 0)?;
+        let near = self.facts.symbolic_strides.known.get(&name).is_some_and(|stride| stride.is_near());
+        Some(Rows { scalars: [shift(self, base), self.stride_of(name)?], near })
     }
 
     /// Computes a stride from its parameter.
@@ -103,9 +128,6 @@ impl Codegen<'_> {
             if wide != 1 {
                 value = self.b.mul(value, self.c64(wide));
             }
-        }
-        if stride.is_near() {
-            self.facts.symbolic_strides.near.borrow_mut().insert(value);
         }
         self.facts.symbolic_strides.read.borrow_mut().insert(key, (here, value));
         value
@@ -332,11 +354,11 @@ impl Codegen<'_> {
 
     /// The condition that a 64-bit stride is so small that all rows lie between the first and the last;
     /// `None` if that is known.
-    pub(super) fn is_near(&self, stride: Value) -> Option<Value> {
-        if self.facts.symbolic_strides.near.borrow().contains(&stride) {
+    pub(super) fn is_near(&self, rows: Rows) -> Option<Value> {
+        if rows.near {
             return None;
         }
-        let from = self.b.add(stride, self.c64(NEAR));
+        let from = self.b.add(rows.scalars[1], self.c64(NEAR));
         Some(self.b.icmp(IntPred::Ult, from, self.c64(2 * NEAR)))
     }
 
@@ -358,10 +380,10 @@ impl Codegen<'_> {
     }
 
     /// The addresses with a base for each chunk, unless a chunk contains several rows.
-    pub(super) fn by_chunk(&self, rows: [Value; 2], pattern: &Affine) -> Addresses {
+    pub(super) fn by_chunk(&self, rows: Rows, pattern: &Affine) -> Addresses {
         match pattern.splits(self.width as usize) {
             true => Addresses::Rows(rows, pattern.clone()),
-            false => self.unrolled(rows, pattern),
+            false => self.unrolled(rows.scalars, pattern),
         }
     }
 
