@@ -8,7 +8,6 @@
 use super::inst::Lanes;
 use super::mask::Mask;
 use super::scaled_index::ScaledIndex;
-use super::symbolic_stride::Rows;
 use super::{Codegen, Input, Repr, Touch};
 use crate::analysis::address::Provenance;
 use crate::frame::{Frame, Window};
@@ -39,6 +38,22 @@ pub(super) enum Addresses {
     ScaledIndex(ScaledIndex),
     /// One address for each lane.
     Each(Vec<Value>),
+}
+
+/// The scalars of symbolic-stride addresses.
+#[derive(Clone, Copy)]
+pub(super) struct Rows {
+    /// The base and the stride.
+    pub(super) scalars: [Value; 2],
+    /// Whether the stride is known to be so small that all rows lie between the first and the last.
+    pub(super) near: bool,
+}
+
+impl Rows {
+    /// The same rows relative to another base.
+    pub(super) fn with_base(self, base: Value) -> Self {
+        Self { scalars: [base, self.scalars[1]], ..self }
+    }
 }
 
 /// The origin of the addresses of an operand.

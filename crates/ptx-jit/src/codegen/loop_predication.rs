@@ -102,7 +102,9 @@ impl Codegen<'_> {
                 Addresses::Affine(bases, pattern) => {
                     bases.iter().map(|base| self.b.add(*base, self.c64(low(&pattern.lanes)))).collect()
                 }
-                Addresses::Rows(rows, pattern) => <[Value; 2]>::from(self.row_ends(rows.scalars, pattern)).to_vec(),
+                Addresses::Rows(rows, pattern) => {
+                    <[Value; 2]>::from(self.row_ends(rows.scalars, pattern)).to_vec()
+                }
                 Addresses::ScaledIndex(_) | Addresses::Each(_) => return None,
             };
             for first in firsts {

@@ -12,7 +12,7 @@
 //! Invariant: `base + lanes[l] + rows[l] * stride` is the value in every lane, modulo its width. Where it is
 //! widened, a guard has tested that no lane wraps around, with the stride as a signed number.
 
-use super::load_store::Addresses;
+use super::load_store::{Addresses, Rows};
 use super::scalar_evolution::{self, Fact};
 use super::{Codegen, Repr};
 use crate::analysis::expr::{Arith, Expr, operands};
@@ -67,22 +67,6 @@ pub(super) struct SymbolicStrides {
     known: HashMap<wir::Value, Stride>,
     /// For each stride and width, the LLVM block in which it was read last, with the value.
     read: RefCell<HashMap<(Stride, u32), (Block, Value)>>,
-}
-
-/// The scalars of symbolic-stride addresses.
-#[derive(Clone, Copy)]
-pub(super) struct Rows {
-    /// The base and the stride.
-    pub(super) scalars: [Value; 2],
-    /// Whether the stride is known to be so small that all rows lie between the first and the last.
-    near: bool,
-}
-
-impl Rows {
-    /// The same rows relative to another base.
-    pub(super) fn with_base(self, base: Value) -> Self {
-        Self { scalars: [base, self.scalars[1]], ..self }
-    }
 }
 
 impl Codegen<'_> {
