@@ -143,7 +143,7 @@ impl Codegen<'_> {
         if let Some(def) = op.defs.first() {
             let zero = self.b.zero(self.b.vec(self.scalar_type(self.kind(*def)), self.width));
             let old = old.unwrap_or_else(|| vec![zero; self.chunks() as usize]);
-            self.values.reps[def.0 as usize] = Some(Repr::Chunks(old));
+            self.values.define(*def, Repr::Chunks(old));
         }
     }
 

@@ -425,7 +425,7 @@ impl Codegen<'_> {
     /// Loads values that are read from their slots, before the slots are overwritten.
     pub(super) fn read_slot(&mut self, names: impl Iterator<Item = wir::Value>) {
         for name in names {
-            if matches!(self.values.reps[name.0 as usize], Some(Repr::Kept(_))) {
+            if matches!(self.values.get(name), Some(Repr::Kept(_))) {
                 (0..self.chunks()).for_each(|c| {
                     self.chunk(name, c);
                 });

@@ -173,9 +173,7 @@ impl Codegen<'_> {
     /// Whether it is known that all lanes execute an operation.
     fn is_everywhere(&self, op: &Op) -> bool {
         let mask = op.uses[0];
-        self.values.reps[mask.0 as usize].is_some()
-            && !self.values.later.contains_key(&mask)
-            && self.whole(op)
+        self.values.get(mask).is_some() && !self.values.later.contains_key(&mask) && self.whole(op)
     }
 
     /// Whether the chunks of a value differ by a scalar at most, or are vectors in memory or in registers.
@@ -320,7 +318,7 @@ impl Codegen<'_> {
             (std::mem::take(&mut self.values.scaled_indices), std::mem::take(&mut self.values.word_pairs));
         let mut outside = Vec::new();
         for (name, rep, class) in inside {
-            outside.push((name, self.values.reps[name.0 as usize].replace(rep)));
+            outside.push((name, self.values.replace(name, rep)));
             if let Some(class) = class {
                 self.passes.chunk_loops.shapes.insert(name, class);
             }
@@ -358,17 +356,17 @@ impl Codegen<'_> {
         (self.values.scaled_indices, self.values.word_pairs) = known;
         self.passes.chunk_loops.shapes.clear();
         for (name, rep) in outside {
-            self.values.reps[name.0 as usize] = rep;
+            self.values.restore(name, rep);
         }
         for def in run.own.iter().flat_map(|at| &node.ops[*at].defs) {
-            self.values.reps[def.0 as usize] = None;
+            self.values.forget(*def);
         }
         for (name, home) in homes {
-            self.values.reps[name.0 as usize] = Some(Repr::Kept(home));
+            self.values.define(name, Repr::Kept(home));
         }
         for (name, place, like) in left {
             let chunks = (0..count).map(|c| self.load_iteration(like, place, self.c64(c.into()))).collect();
-            self.values.reps[name.0 as usize] = Some(Repr::Chunks(chunks));
+            self.values.define(name, Repr::Chunks(chunks));
         }
     }
 
@@ -408,7 +406,7 @@ impl Codegen<'_> {
             Shape::Affine(_) => (0..self.chunks())
                 .map(|c| self.noncanonical_base(name, c).expect("ptxvm bug: a pattern has bases"))
                 .collect(),
-            Shape::Varying if matches!(self.values.reps[name.0 as usize], Some(Repr::Kept(_))) => {
+            Shape::Varying if matches!(self.values.get(name), Some(Repr::Kept(_))) => {
                 return None;
             }
             Shape::Varying => (0..self.chunks()).map(|c| self.noncanonical_chunk(name, c)).collect(),
@@ -435,7 +433,7 @@ impl Codegen<'_> {
         }
         match self.shape(name).clone() {
             Shape::Bottom | Shape::Uniform(_) => {
-                let rep = self.values.reps[name.0 as usize].clone();
+                let rep = self.values.get(name).cloned();
                 (name, rep.expect("ptxvm bug: a value is used before it is made"), None)
             }
             Shape::Affine(pattern) => {
@@ -462,7 +460,7 @@ impl Codegen<'_> {
                 (name, Repr::Bases(vec![base]), Some(Shape::Affine(Box::new(own))))
             }
             Shape::Varying => {
-                if let Some(Repr::Kept(offset)) = self.values.reps[name.0 as usize] {
+                if let Some(Repr::Kept(offset)) = self.values.get(name).cloned() {
                     return (name, Repr::Chunks(vec![self.load_from_slot(name, offset, index)]), None);
                 }
                 let value = self.noncanonical_chunk(name, 0);

@@ -131,7 +131,7 @@ impl Codegen<'_> {
             self.b.position_at_end(there);
             return false;
         }
-        let Some(Repr::Chunks(own)) = self.values.reps[def.0 as usize].clone() else {
+        let Some(Repr::Chunks(own)) = self.values.get(def).cloned() else {
             unreachable!("ptxvm bug: a load of two shapes")
         };
         let there = self.b.current_block();
@@ -143,7 +143,7 @@ impl Codegen<'_> {
             self.b.add_incoming(phi, *own, there);
             phi
         };
-        self.values.reps[def.0 as usize] = Some(Repr::Chunks(taken.iter().zip(&own).map(merge).collect()));
+        self.values.define(def, Repr::Chunks(taken.iter().zip(&own).map(merge).collect()));
         true
     }
 }

@@ -84,8 +84,8 @@ impl Codegen<'_> {
 
     /// The saved form of a register whose value is in its slot already.
     fn left_lying(&self, reg: Reg, name: wir::Value) -> Option<SavedReg> {
-        match self.values.reps[name.0 as usize] {
-            Some(Repr::Kept(offset)) => Some(SavedReg { reg, offset, held: Held::Each }),
+        match self.values.get(name) {
+            Some(Repr::Kept(offset)) => Some(SavedReg { reg, offset: *offset, held: Held::Each }),
             _ => None,
         }
     }
@@ -137,7 +137,7 @@ impl Codegen<'_> {
         for def in &op.defs {
             let zero = self.b.zero(self.scalar_type(self.kind(*def)));
             if self.kind(*def) == crate::wir::Kind::Mask {
-                self.values.reps[def.0 as usize] = Some(Repr::Mask(self.new_mask(zero)));
+                self.values.define(*def, Repr::Mask(self.new_mask(zero)));
             } else {
                 self.define(*def, zero);
             }

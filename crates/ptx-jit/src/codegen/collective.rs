@@ -121,7 +121,7 @@ impl Codegen<'_> {
                 return self.define(name, warps[0]);
             }
         };
-        self.values.reps[name.0 as usize] = Some(rep);
+        self.values.define(name, rep);
     }
 
     /// `activemask`
@@ -246,7 +246,7 @@ impl Codegen<'_> {
         let none = self.b.icmp(IntPred::Eq, rest, self.c32(0));
         self.b.cond_br(none, done, turn, Likely::Unknown);
         self.b.position_at_end(done);
-        self.values.reps[def.0 as usize] = Some(Repr::Chunks(next));
+        self.values.define(def, Repr::Chunks(next));
         true
     }
 
@@ -299,7 +299,7 @@ impl Codegen<'_> {
                     Shape::Uniform(_) | Shape::Bottom => Repr::Scalar(self.b.extract(result[0], 0)),
                     Shape::Affine(_) | Shape::Varying => Repr::Chunks(result),
                 };
-                self.values.reps[def.0 as usize] = Some(rep);
+                self.values.define(*def, rep);
             }
         }
         true

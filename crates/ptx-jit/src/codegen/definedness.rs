@@ -202,7 +202,7 @@ impl Codegen<'_> {
         for def in &op.defs {
             let zero = self.b.zero(self.scalar_type(self.kind(*def)));
             match self.kind(*def) {
-                Kind::Mask => self.values.reps[def.0 as usize] = Some(Repr::Mask(self.new_mask(zero))),
+                Kind::Mask => self.values.define(*def, Repr::Mask(self.new_mask(zero))),
                 Kind::Reg(_) | Kind::Count => self.define(*def, zero),
             }
         }

@@ -12,10 +12,26 @@ use crate::wir::Op;
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
+/// A representation that a value was given, by its number among those of the function.
+///
+/// What refers to the LLVM values of a representation compares this number and not these values: LLVM may
+/// fold two into one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct ReprId(u32);
+
+/// How a value is held.
+#[derive(Clone)]
+pub(super) struct NumberedRepr {
+    id: ReprId,
+    repr: Repr,
+}
+
 /// The WIR values that are emitted.
 pub(super) struct EmittedValues {
     /// For each value, how it is held; `None`: it is not emitted yet.
-    pub(super) reps: Vec<Option<Repr>>,
+    held: Vec<Option<NumberedRepr>>,
+    /// How many representations have been numbered.
+    numbered: u32,
     /// Vectors made of scalars in the current LLVM block, by value and chunk.
     pub(super) vectors: HashMap<(wir::Value, u32), Value>,
     /// Of the vectors in `vectors` that have one scalar in all lanes, the scalar.
@@ -42,7 +58,8 @@ impl EmittedValues {
     /// None of so many values is emitted.
     pub(super) fn new(count: usize) -> Self {
         Self {
-            reps: vec![None; count],
+            held: vec![None; count],
+            numbered: 0,
             vectors: HashMap::new(),
             splats: HashMap::new(),
             exacts: HashMap::new(),
@@ -54,5 +71,37 @@ impl EmittedValues {
             word_pairs: HashMap::new(),
             small: HashSet::new(),
         }
+    }
+
+    /// How a value is held; `None`: it is not emitted yet.
+    pub(super) fn get(&self, name: wir::Value) -> Option<&Repr> {
+        self.held[name.0 as usize].as_ref().map(|held| &held.repr)
+    }
+
+    /// The number of a value's representation.
+    pub(super) fn id(&self, name: wir::Value) -> Option<ReprId> {
+        self.held[name.0 as usize].as_ref().map(|held| held.id)
+    }
+
+    /// Notes how a value is held from here on.
+    pub(super) fn define(&mut self, name: wir::Value, repr: Repr) {
+        self.replace(name, repr);
+    }
+
+    /// As [`EmittedValues::define`]; returns how the value was held before.
+    pub(super) fn replace(&mut self, name: wir::Value, repr: Repr) -> Option<NumberedRepr> {
+        let id = ReprId(self.numbered);
+        self.numbered += 1;
+        self.held[name.0 as usize].replace(NumberedRepr { id, repr })
+    }
+
+    /// Notes that a value is held again as it was before it was replaced.
+    pub(super) fn restore(&mut self, name: wir::Value, before: Option<NumberedRepr>) {
+        self.held[name.0 as usize] = before;
+    }
+
+    /// Notes that a value can no longer be read.
+    pub(super) fn forget(&mut self, name: wir::Value) {
+        self.held[name.0 as usize] = None;
     }
 }

@@ -99,7 +99,7 @@ impl Codegen<'_> {
                 Kind::Mask => Repr::Mask(self.no_lane()),
                 kind @ (Kind::Reg(_) | Kind::Count) => Repr::Scalar(self.b.zero(self.scalar_type(kind))),
             };
-            self.values.reps[zero.0 as usize] = Some(rep);
+            self.values.define(zero, rep);
         }
         // Stack memory for values that go through memory; the block that allocates it must dominate all uses.
         self.b.position_at_end(self.passes.chunk_loops.rooms);

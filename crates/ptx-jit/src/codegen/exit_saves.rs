@@ -9,8 +9,9 @@
 //! Invariant: each value that a chain stores is available at each exit that branches to it. So it is
 //! available in the chain: its definition dominates the exits, and therefore their nearest common dominator.
 
+use super::Codegen;
+use super::emitted_values::ReprId;
 use super::state_map::Room;
-use super::{Codegen, Repr};
 use crate::frame::Frame;
 use crate::llvm::{Block, Value};
 use crate::tuning::{EXIT_SAVES_PER_BLOCK, EXIT_SAVES_REMEMBERED, EXIT_SAVES_SHARED_MIN};
@@ -29,8 +30,8 @@ struct SaveBlock {
     block: Block,
     /// The phi of what native code returns.
     stop: Value,
-    /// What the block saves, how it was held, and where it is.
-    saved: Vec<(Key, Repr, SavedReg)>,
+    /// What the block saves, the representation that it stores, and where it is.
+    saved: Vec<(Key, ReprId, SavedReg)>,
     /// The block that it continues with.
     next: Option<usize>,
     /// The part of the hand-over area that it and the blocks behind it use.
@@ -130,8 +131,8 @@ impl Codegen<'_> {
                 Some(next) => counts[next.checked_sub(first)?]?,
                 None => (0, 0),
             };
-            for ((name, class), rep, _) in &block.saved {
-                if self.values.reps[name.0 as usize].as_ref() != Some(rep) {
+            for ((name, class), id, _) in &block.saved {
+                if self.values.id(*name) != Some(*id) {
                     return None;
                 }
                 if needed.contains_key(&(*name, *class)) {
@@ -170,7 +171,8 @@ impl Codegen<'_> {
         let mut saved = Vec::new();
         for ((name, class), reg) in part {
             let kept = self.state_map_of(*reg, *name, &mut room, area);
-            saved.push(((*name, *class), self.rep(*name).clone(), kept));
+            let id = self.values.id(*name).expect("ptxvm bug: a value is saved before it is made");
+            saved.push(((*name, *class), id, kept));
         }
         self.finish_exit(stop, behind);
         SaveBlock { block, stop, saved, next, room }

@@ -138,7 +138,7 @@ impl Codegen<'_> {
     }
 
     fn low_words(&self, name: wir::Value) -> Option<Vec<Value>> {
-        let Some(Repr::Chunks(chunks)) = &self.values.reps[name.0 as usize] else { return None };
+        let Some(Repr::Chunks(chunks)) = self.values.get(name) else { return None };
         let ty = self.b.vec(self.int(32), self.width);
         Some(chunks.iter().map(|chunk| self.b.trunc(*chunk, ty)).collect())
     }
@@ -180,7 +180,7 @@ impl Codegen<'_> {
         };
         let chunks = amounts.iter().enumerate().map(chunk).collect();
         self.applied("funnel-shift", "two words are shifted as one of 64 bits");
-        self.values.reps[def.0 as usize] = Some(Repr::Chunks(chunks));
+        self.values.define(*def, Repr::Chunks(chunks));
         true
     }
 }

@@ -52,8 +52,8 @@ impl Codegen<'_> {
             }
             _ => (self.b.const_int(self.int(1), 0), self.c32(0)),
         };
-        self.values.reps[op.defs[0].0 as usize] = Some(Repr::Scalar(holds));
-        self.values.reps[op.defs[1].0 as usize] = Some(Repr::Scalar(first));
+        self.values.define(op.defs[0], Repr::Scalar(holds));
+        self.values.define(op.defs[1], Repr::Scalar(first));
     }
 
     /// Divides the first lane's number, which all others exceed by at most `span`: whether all have the same
@@ -90,6 +90,6 @@ impl Codegen<'_> {
         let first = self.scalar(op.uses[1]);
         let rep =
             if self.shape(op.defs[0]).is_uniform() { Repr::Scalar(first) } else { Repr::Bases(vec![first]) };
-        self.values.reps[op.defs[0].0 as usize] = Some(rep);
+        self.values.define(op.defs[0], rep);
     }
 }

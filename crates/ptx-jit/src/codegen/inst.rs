@@ -58,7 +58,7 @@ impl<'a> Codegen<'a> {
         }
         for def in &op.defs {
             if let Some(constant) = self.constant(*def) {
-                self.values.reps[def.0 as usize] = Some(constant);
+                self.values.define(*def, constant);
             }
         }
         self.note_result(inst, op);
@@ -117,7 +117,7 @@ impl<'a> Codegen<'a> {
                 Repr::Chunks(vec![vector; self.chunks() as usize])
             }
         };
-        self.values.reps[name.0 as usize] = Some(rep);
+        self.values.define(name, rep);
     }
 
     /// Emits native code for an instruction that accesses no memory and no other lanes, if there is any.
@@ -198,8 +198,8 @@ impl<'a> Codegen<'a> {
                 result.push(value);
             }
         }
-        let mask = match self.values.reps[op.uses[0].0 as usize] {
-            Some(Repr::Mask(mask)) if self.lanes == self.job.shape.lanes() && !self.whole(op) => Some(mask),
+        let mask = match self.values.get(op.uses[0]) {
+            Some(Repr::Mask(mask)) if self.lanes == self.job.shape.lanes() && !self.whole(op) => Some(*mask),
             _ => None,
         };
         let together = if self.facts.large { again.len().max(1) } else { NAN_TEST_CHUNKS };
@@ -209,7 +209,7 @@ impl<'a> Codegen<'a> {
         if let Some(def) = carry_out {
             let carries: Vec<LaneBits> = carries.into_iter().map(|bits| self.computed_bits(bits)).collect();
             let mask = self.mask_of(&carries);
-            self.values.reps[def.0 as usize] = Some(Repr::Mask(mask));
+            self.values.define(def, Repr::Mask(mask));
         }
         for (def, values) in op.defs.iter().zip(results) {
             if Some(*def) == carry_out {
@@ -224,7 +224,7 @@ impl<'a> Codegen<'a> {
                 Shape::Affine(_) => Repr::Bases(values),
                 Shape::Varying => Repr::Chunks(values),
             };
-            self.values.reps[def.0 as usize] = Some(rep);
+            self.values.define(*def, rep);
         }
         true
     }
@@ -628,7 +628,7 @@ impl<'a> Codegen<'a> {
             Shape::Affine(_) => Repr::Bases(values),
             Shape::Varying => Repr::Chunks(values),
         };
-        self.values.reps[op.defs[0].0 as usize] = Some(rep);
+        self.values.define(op.defs[0], rep);
         true
     }
 
@@ -646,7 +646,7 @@ impl<'a> Codegen<'a> {
             let own = self.strided(origin, stride, c);
             values.push(if to_space { self.b.sub(*value, own) } else { self.b.add(*value, own) });
         }
-        self.values.reps[op.defs[0].0 as usize] = Some(Repr::Chunks(values));
+        self.values.define(op.defs[0], Repr::Chunks(values));
         true
     }
 }

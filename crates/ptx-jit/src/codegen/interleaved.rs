@@ -222,7 +222,7 @@ impl<'a> Codegen<'a> {
 
     /// Defines the result of a load of a group, and records the facts that every load records.
     pub(super) fn group_is_loaded(&mut self, op: &Op, chunks: Vec<Value>) {
-        self.values.reps[op.defs[0].0 as usize] = Some(Repr::Chunks(chunks));
+        self.values.define(op.defs[0], Repr::Chunks(chunks));
         if let Some(inst) = self.inst_of(op) {
             self.note_result(inst, op);
         }

@@ -283,7 +283,7 @@ impl Codegen<'_> {
             let Some(()) = self.or_unordered(site, &plan, &places, op, Touch::Read) else { return false };
             let loaded = self.load_places(&plan, &places, op, uniform);
             for (def, rep) in op.defs.iter().zip(loaded) {
-                self.values.reps[def.0 as usize] = Some(rep);
+                self.values.define(*def, rep);
             }
             return true;
         }
@@ -298,7 +298,7 @@ impl Codegen<'_> {
             let Some(()) = self.or_unordered(site, &plan, &places, op, Touch::Read) else { return false };
             let loaded = self.load_places(&plan, &places, op, uniform);
             for (def, rep) in op.defs.iter().zip(loaded) {
-                self.values.reps[def.0 as usize] = Some(rep);
+                self.values.define(*def, rep);
             }
             return true;
         }
@@ -327,7 +327,7 @@ impl Codegen<'_> {
                 }
                 _ => unreachable!("ptxvm bug: a load of two shapes"),
             };
-            self.values.reps[def.0 as usize] = Some(rep);
+            self.values.define(*def, rep);
         }
         true
     }

@@ -219,7 +219,7 @@ impl Codegen<'_> {
 
     /// The mask that a value is.
     pub(super) fn mask(&self, name: wir::Value) -> Mask {
-        match (self.values.later.get(&name), &self.values.reps[name.0 as usize]) {
+        match (self.values.later.get(&name), self.values.get(name)) {
             (Some(op), _) => self.mask_op(op),
             (None, Some(Repr::Mask(mask))) => *mask,
             (None, _) => unreachable!("ptxvm bug: a value is used as a mask"),
@@ -252,7 +252,7 @@ impl Codegen<'_> {
 
     /// A chunk of a mask that has been emitted, if that is known without emitting code.
     pub(super) fn emitted_part(&self, name: wir::Value, chunk: u32) -> Option<LaneBits> {
-        let Some(Repr::Mask(mask)) = &self.values.reps[name.0 as usize] else { return None };
+        let Some(Repr::Mask(mask)) = self.values.get(name) else { return None };
         self.values.masks.borrow().chunk(*mask, chunk)
     }
 

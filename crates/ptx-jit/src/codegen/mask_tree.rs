@@ -102,7 +102,7 @@ impl<'a> Codegen<'a> {
     /// Whether a value can still be read: code that was emitted may have overwritten a slot, and a value that
     /// a loop over chunks defines is read in the loop only.
     fn is_held(&self, name: wir::Value) -> bool {
-        match &self.values.reps[name.0 as usize] {
+        match self.values.get(name) {
             Some(Repr::Scalar(_) | Repr::Mask(_) | Repr::Bases(_) | Repr::Chunks(_)) => true,
             Some(Repr::Kept(_)) | None => self.values.later.contains_key(&name),
         }

@@ -91,7 +91,7 @@ use std::collections::HashMap;
 const LANES: u32 = 32;
 
 /// How a value is held.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 enum Repr {
     /// The same in all lanes.
     Scalar(Value),
@@ -387,7 +387,7 @@ impl Codegen<'_> {
             // A constant needs no phi, so the entry passes no value.
             let fixed = self.constant(phi.def);
             let wanted = if fixed.is_some() { Repr::Chunks(Vec::new()) } else { self.phi(phi.def) };
-            self.values.reps[phi.def.0 as usize] = Some(fixed.unwrap_or_else(|| wanted.clone()));
+            self.values.define(phi.def, fixed.unwrap_or_else(|| wanted.clone()));
             self.flow.phis.insert((id.0, index), wanted);
         }
         if !fused {
@@ -529,7 +529,7 @@ impl Codegen<'_> {
             OpKind::SelectPred { negated } => return self.select_pred(*negated, op),
             OpKind::Reload(reg) => {
                 let rep = self.load_reg(*reg, op.defs[0], self.entry.own);
-                self.values.reps[op.defs[0].0 as usize] = Some(rep);
+                self.values.define(op.defs[0], rep);
                 return;
             }
             OpKind::Spill(reg) => {
@@ -538,13 +538,13 @@ impl Codegen<'_> {
             }
             OpKind::Load(reg) => {
                 let rep = self.load(*reg, op.defs[0]);
-                self.values.reps[op.defs[0].0 as usize] = Some(rep);
+                self.values.define(op.defs[0], rep);
                 return;
             }
             OpKind::Restore(resume, reg) => {
                 let fixed = self.constant(op.defs[0]);
                 let rep = fixed.unwrap_or_else(|| self.restore(*resume, *reg, op.defs[0]));
-                self.values.reps[op.defs[0].0 as usize] = Some(rep);
+                self.values.define(op.defs[0], rep);
                 return;
             }
             OpKind::Reduced(resume, _) => return self.reduced(*resume, op.defs[0]),
@@ -592,7 +592,7 @@ impl Codegen<'_> {
                     let known = self.constant_count(op.uses[0]);
                     self.note_count(op.defs[0], known.map(|known| known.wrapping_add(some * number)));
                     let sum = self.b.add(a, self.c64(some * number));
-                    self.values.reps[op.defs[0].0 as usize] = Some(Repr::Scalar(sum));
+                    self.values.define(op.defs[0], Repr::Scalar(sum));
                     return;
                 }
                 self.note_count(op.defs[0], None);
@@ -607,7 +607,7 @@ impl Codegen<'_> {
                 Repr::Scalar(self.b.add(a, count))
             }
         };
-        self.values.reps[op.defs[0].0 as usize] = Some(rep);
+        self.values.define(op.defs[0], rep);
     }
 
     /// How many lanes are in a mask that is known.

@@ -167,8 +167,8 @@ impl Codegen<'_> {
         if self.prefetches.deferred.asks.is_none_or(|asks| asks.vectors.is_none()) || !self.computes(op) {
             return;
         }
-        let name = op.defs[0].0 as usize;
-        let Some(Repr::Chunks(chunks)) = &self.values.reps[name] else { return };
+        let name = op.defs[0];
+        let Some(Repr::Chunks(chunks)) = self.values.get(name) else { return };
         let mut chunks = chunks.clone();
         for chunk in &mut chunks {
             let Some(Asks { left, done, vectors: Some([all, so_far]) }) = &mut self.prefetches.deferred.asks
@@ -184,7 +184,7 @@ impl Codegen<'_> {
                 *chunk = self.b.ask_beside(*chunk, self.b.load(self.int(64), place, 8), LEVELS[cache]);
             }
         }
-        self.values.reps[name] = Some(Repr::Chunks(chunks));
+        self.values.define(name, Repr::Chunks(chunks));
     }
 
     /// Whether an operation computes a vector of words for each chunk.

@@ -89,7 +89,7 @@ impl Codegen<'_> {
 
     /// The low words of a 64-bit value.
     fn index_words(&self, name: wir::Value) -> Vec<Value> {
-        let Some(Repr::Chunks(chunks)) = &self.values.reps[name.0 as usize] else {
+        let Some(Repr::Chunks(chunks)) = self.values.get(name) else {
             unreachable!("ptxvm bug: a varying value without vectors")
         };
         let ty = self.b.vec(self.int(32), self.width);

@@ -8,6 +8,7 @@
 //! Invariant: a delayed mask is read only in that block, which is entered only from the block that tests it;
 //! the operands do not change in between.
 
+use super::emitted_values::NumberedRepr;
 use super::mask::Mask;
 use super::version_prefix::Run;
 use super::{Codegen, Repr};
@@ -191,11 +192,11 @@ impl Codegen<'_> {
         mask: wir::Value,
         rest: Option<wir::Value>,
         own: Mask,
-    ) -> Vec<(wir::Value, Option<Repr>)> {
-        let mut before = vec![(mask, self.values.reps[mask.0 as usize].replace(Repr::Mask(own)))];
+    ) -> Vec<(wir::Value, Option<NumberedRepr>)> {
+        let mut before = vec![(mask, self.values.replace(mask, Repr::Mask(own)))];
         if let Some(rest) = rest.filter(|rest| !self.facts.rare[rest.0 as usize]) {
             let others = self.mask_not(own);
-            before.push((rest, self.values.reps[rest.0 as usize].replace(Repr::Mask(others))));
+            before.push((rest, self.values.replace(rest, Repr::Mask(others))));
         }
         before
     }

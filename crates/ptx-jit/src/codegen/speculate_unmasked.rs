@@ -46,7 +46,7 @@ impl Codegen<'_> {
             return self.missed("version-unmasked", "the function has the most versions that it may have");
         }
         let Some(mask) = self.mask_of_loads(id, node) else { return };
-        if self.values.reps[mask.0 as usize].is_none() || self.facts.analyses.constants.is_known(mask) {
+        if self.values.get(mask).is_none() || self.facts.analyses.constants.is_known(mask) {
             return;
         }
         self.remark_block(id, false);
@@ -149,11 +149,11 @@ impl Codegen<'_> {
     pub(super) fn as_all<R>(&mut self, what: impl FnOnce(&mut Self) -> R) -> R {
         let Some(mask) = self.position.prefix.and_then(|prefix| prefix.unmasked) else { return what(self) };
         let all = Repr::Mask(self.all_lanes());
-        let before = self.values.reps[mask.0 as usize].replace(all);
+        let before = self.values.replace(mask, all);
         let full = std::mem::replace(&mut self.position.full, true);
         let done = what(self);
         self.position.full = full;
-        self.values.reps[mask.0 as usize] = before;
+        self.values.restore(mask, before);
         done
     }
 

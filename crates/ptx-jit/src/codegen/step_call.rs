@@ -68,7 +68,7 @@ impl Codegen<'_> {
                 None => Repr::Mask(self.new_mask(self.b.load(self.int(32), carry, 4))),
             };
             if define {
-                self.values.reps[def.0 as usize] = Some(rep.clone());
+                self.values.define(*def, rep.clone());
             }
             reps.push(rep);
         }

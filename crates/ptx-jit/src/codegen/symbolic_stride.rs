@@ -72,7 +72,7 @@ pub(super) struct SymbolicStrides {
 impl Codegen<'_> {
     /// The second scalar of a symbolic-stride address.
     pub(super) fn stride_of(&self, name: wir::Value) -> Option<Value> {
-        match (self.shape(name), self.values.reps[name.0 as usize].as_ref()) {
+        match (self.shape(name), self.values.get(name)) {
             (Shape::Affine(pattern), Some(Repr::Bases(bases))) if !pattern.rows.is_empty() => {
                 match self.facts.symbolic_strides.known.get(&name) {
                     Some(stride) => Some(self.read_stride(*stride, self.scalar_type(self.kind(name)))),

@@ -14,7 +14,7 @@ use ptx::ir::{Reg, RegClass};
 
 impl Codegen<'_> {
     pub(super) fn rep(&self, name: wir::Value) -> &Repr {
-        self.values.reps[name.0 as usize].as_ref().expect("ptxvm bug: a value is used before it is made")
+        self.values.get(name).expect("ptxvm bug: a value is used before it is made")
     }
 
     /// A value that is the same in all lanes.
@@ -486,7 +486,7 @@ impl Codegen<'_> {
             });
             Repr::Chunks(chunks.collect())
         };
-        self.values.reps[def.0 as usize] = Some(rep);
+        self.values.define(def, rep);
     }
 
     pub(super) fn select_pred(&mut self, negated: bool, op: &Op) {
@@ -525,7 +525,7 @@ impl Codegen<'_> {
             });
             Repr::Chunks(chunks.collect())
         };
-        self.values.reps[def.0 as usize] = Some(rep);
+        self.values.define(def, rep);
     }
 
     /// The place of a register in the warp frame.

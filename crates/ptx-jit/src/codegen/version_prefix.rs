@@ -106,8 +106,7 @@ impl Codegen<'_> {
         let (run, rest) = match late.map(|late| (late.run.clone(), late.rest)) {
             Some((run, rest)) => (run, rest),
             None => {
-                if self.values.reps[mask.0 as usize].is_none() || self.facts.analyses.constants.is_known(mask)
-                {
+                if self.values.get(mask).is_none() || self.facts.analyses.constants.is_known(mask) {
                     return;
                 }
                 let Some(run) = self.run_of(mask) else {
@@ -162,7 +161,7 @@ impl Codegen<'_> {
             self.content(id);
             (self.position.prefix, self.position.version) = (None, None);
             for (name, rep) in before {
-                self.values.reps[name.0 as usize] = rep;
+                self.values.restore(name, rep);
             }
             self.b.position_at_end(other);
         }

@@ -211,7 +211,7 @@ impl Codegen<'_> {
             (std::mem::take(&mut self.values.scaled_indices), std::mem::take(&mut self.values.word_pairs));
         let mut outside = Vec::new();
         for (name, rep, shape) in inside {
-            outside.push((name, self.values.reps[name.0 as usize].replace(rep)));
+            outside.push((name, self.values.replace(name, rep)));
             if let Some(shape) = shape {
                 self.passes.chunk_loops.shapes.insert(name, shape);
             }
@@ -234,7 +234,7 @@ impl Codegen<'_> {
         (self.values.scaled_indices, self.values.word_pairs) = known;
         self.passes.chunk_loops.shapes.clear();
         for (name, rep) in outside {
-            self.values.reps[name.0 as usize] = rep;
+            self.values.restore(name, rep);
         }
         self.prefetches.next_cta_distance = None;
         Some(())
@@ -293,7 +293,7 @@ impl Codegen<'_> {
         }
         let pattern = match self.shape(name) {
             Shape::Bottom | Shape::Uniform(_) => {
-                return Some((self.values.reps[name.0 as usize].clone()?, None));
+                return Some((self.values.get(name).cloned()?, None));
             }
             Shape::Varying => return None,
             Shape::Affine(pattern) => (**pattern).clone(),

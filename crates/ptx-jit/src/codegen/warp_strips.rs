@@ -307,7 +307,7 @@ impl Codegen<'_> {
             chunks.push(self.picked(c, &wanted, ty));
         }
         self.at_first();
-        self.values.reps[op.defs[0].0 as usize] = Some(Repr::Chunks(chunks));
+        self.values.define(op.defs[0], Repr::Chunks(chunks));
         true
     }
 
@@ -735,7 +735,7 @@ impl Codegen<'_> {
         if let Some(place) = target.pred_index(from) {
             for phi in &target.phis {
                 let rep = self.coerce(phi.from[place], phi.def);
-                self.values.reps[phi.def.0 as usize] = Some(rep);
+                self.values.define(phi.def, rep);
                 self.passes.warp_strips.fused_phis.insert(phi.def, phi.from[place]);
                 if self.kind(phi.def) == Kind::Count {
                     let known = self.constant_count(phi.from[place]);

@@ -46,7 +46,7 @@ impl Codegen<'_> {
         self.applied("matrix", "a constant permutation");
         let chunks: Vec<Value> = (0..self.chunks()).map(|c| self.chunk(op.uses[1], c)).collect();
         let chunks = self.transposed_matrix(&chunks);
-        self.values.reps[op.defs[0].0 as usize] = Some(Repr::Chunks(chunks));
+        self.values.define(op.defs[0], Repr::Chunks(chunks));
         true
     }
 
@@ -150,7 +150,7 @@ impl Codegen<'_> {
                 phi
             };
             let chunks = fast.iter().zip(&slow).map(merge).collect();
-            self.values.reps[def.0 as usize] = Some(Repr::Chunks(chunks));
+            self.values.define(*def, Repr::Chunks(chunks));
         }
         true
     }
@@ -178,7 +178,7 @@ impl Codegen<'_> {
             let pointers = self.lane_pointers(places, matrix * ROWS..(matrix + 1) * ROWS);
             let chunks = self.rows(&pointers);
             let chunks = if inst.mods.has(Word::Trans) { self.transposed_matrix(&chunks) } else { chunks };
-            self.values.reps[def.0 as usize] = Some(Repr::Chunks(chunks));
+            self.values.define(*def, Repr::Chunks(chunks));
         }
         true
     }

@@ -140,7 +140,7 @@ impl Codegen<'_> {
                 self.b.load(ty, self.b.offset(from, offset.into()), self.width * 4)
             };
             let chunks = (0..self.chunks()).map(load).collect();
-            self.values.reps[register.0 as usize] = Some(Repr::Chunks(chunks));
+            self.values.define(*register, Repr::Chunks(chunks));
         }
     }
 
