@@ -398,7 +398,8 @@ impl Codegen<'_> {
         homes
     }
 
-    /// Stores a value whose chunks differ by a vector in memory; `None` if it is the same for all chunks.
+    /// Stores the chunks of a value in memory; `None` if an iteration computes its chunk from scalars, or reads
+    /// it from its barrier slot.
     fn laid_out(&mut self, name: wir::Value, number: usize) -> Option<Value> {
         let values: Vec<Value> = match self.shape(name) {
             Shape::Bottom | Shape::Uniform(_) => return None,
@@ -411,9 +412,6 @@ impl Codegen<'_> {
             }
             Shape::Varying => (0..self.chunks()).map(|c| self.noncanonical_chunk(name, c)).collect(),
         };
-        if values.iter().all(|value| *value == values[0]) {
-            return None;
-        }
         let place = self.place_of_run(number);
         for (c, value) in values.into_iter().enumerate() {
             self.store_iteration(value, place, self.c64(c as u64));
@@ -464,10 +462,8 @@ impl Codegen<'_> {
                     return (name, Repr::Chunks(vec![self.load_from_slot(name, offset, index)]), None);
                 }
                 let value = self.noncanonical_chunk(name, 0);
-                let value = match place {
-                    Some(place) => self.load_iteration(value, place, index),
-                    None => value,
-                };
+                let place = place.expect("ptxvm bug: the chunks of a vector are not in memory");
+                let value = self.load_iteration(value, place, index);
                 (name, Repr::Chunks(vec![value]), None)
             }
         }
