@@ -398,8 +398,8 @@ impl Codegen<'_> {
         homes
     }
 
-    /// Stores the chunks of a value in memory; `None` if an iteration computes its chunk from scalars, or reads
-    /// it from its barrier slot.
+    /// Stores the chunks of a value in memory; `None` if an iteration computes its chunk from scalars, or
+    /// reads it from its barrier slot.
     fn laid_out(&mut self, name: wir::Value, number: usize) -> Option<Value> {
         let values: Vec<Value> = match self.shape(name) {
             Shape::Bottom | Shape::Uniform(_) => return None,

@@ -16,7 +16,7 @@ use std::collections::{HashMap, HashSet};
 ///
 /// What refers to the LLVM values of a representation compares this number and not these values: LLVM may
 /// fold two into one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct ReprId(u32);
 
 /// How a value is held.

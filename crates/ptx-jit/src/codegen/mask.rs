@@ -31,7 +31,7 @@ impl LaneBits {
 ///
 /// What is recorded of a mask belongs to this number and not to the LLVM value: LLVM may fold two masks into
 /// one value.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Mask(u32);
 
 /// What is recorded of a mask.

@@ -4,10 +4,10 @@
 //! Invariant: the tree is that of the WIR operations. Where WIR does not show it, it is [`Made::Other`].
 
 use super::mask::LaneBits;
+use super::strip_vectors::VectorId;
 use super::{Codegen, Repr};
 use crate::analysis::expr::{Arith, Expr, Operand, operands};
 use crate::isel::Comparison;
-use crate::llvm::Value;
 use crate::wir;
 use crate::wir::{Kind, Op, OpKind};
 use ptx::ir::{Inst, RegClass};
@@ -43,8 +43,8 @@ pub(super) struct Decided {
     /// integers either result is possible.
     pub(super) less: bool,
     pub(super) signed: bool,
-    pub(super) a: Value,
-    pub(super) b: Value,
+    pub(super) a: VectorId,
+    pub(super) b: VectorId,
 }
 
 fn plain(name: wir::Value) -> Term {
@@ -209,14 +209,10 @@ impl<'a> Codegen<'a> {
         comparison: &Comparison,
         source: Operand<'_>,
         c: u32,
-    ) -> Option<Value> {
+    ) -> Option<VectorId> {
         match source {
-            Operand::Value(name) if comparison.reads_numbers() => Some(self.noncanonical_chunk(name, c)),
-            Operand::Value(name) => Some(self.chunk(name, c)),
-            Operand::Imm(bits) => {
-                let ty = self.b.vec(self.int(comparison.bits()), self.width);
-                Some(self.b.const_splat(ty, bits))
-            }
+            Operand::Value(name) => Some(self.strip_chunk(name, c, !comparison.reads_numbers())),
+            Operand::Imm(bits) => Some(self.strip_splat(bits, comparison.bits())),
             Operand::Absent
             | Operand::Not(_)
             | Operand::Sreg(..)

@@ -58,6 +58,7 @@ mod sink_masks;
 mod speculate_unmasked;
 pub(crate) mod state_map;
 mod step_call;
+mod strip_vectors;
 mod symbolic_stride;
 mod transposed;
 mod value;

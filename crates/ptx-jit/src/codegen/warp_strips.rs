@@ -15,8 +15,9 @@
 
 use super::mask::{LaneBits, Mask};
 use super::mask_tree::{Made, Term as MaskTerm};
+use super::strip_vectors::{SectionVectors, StripVectors, VectorId, Wanted, filled};
 use super::{Codegen, LANES, Repr};
-use crate::llvm::{Block, Type, Value};
+use crate::llvm::{Block, Value};
 use crate::tuning::{
     MASK_PERMUTE_MAX_DEPTH, WARP_STRIP_MAX_MASKS, WARP_STRIP_MAX_SPECULATED_OPS, WARP_STRIPS_PER_LLVM_BLOCK,
 };
@@ -26,7 +27,7 @@ use crate::wir::{BlockId, Cond, Kind, Op, OpKind, Shape, Term};
 use ptx::ir::{Inst, RegClass, Src, Terminator};
 use ptx::isa::{BoolOp, Op as O, Sem, Space};
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 /// A section that is being emitted.
 pub(super) struct Section {
@@ -37,11 +38,9 @@ pub(super) struct Section {
     /// The LLVM block for code that needs all strips.
     last: Block,
     /// For each strip, its rows: the value of the row, and whether it has still to be stored to memory.
-    rows: RefCell<Vec<BTreeMap<i64, (Value, bool)>>>,
-    /// The permutations of each source in each strip.
-    known: RefCell<HashMap<(Block, Value), Permuted>>,
-    /// Minima and maxima that were emitted.
-    extremes: RefCell<HashMap<Extreme, Value>>,
+    rows: Vec<BTreeMap<i64, (VectorId, bool)>>,
+    /// The vectors that the strips have made.
+    pub(super) vectors: SectionVectors,
     masks: Cell<u32>,
 }
 
@@ -59,27 +58,15 @@ pub(super) struct Joined {
     read: Cell<bool>,
 }
 
-/// For each element, its source vector and the index there; `None`: any value but poison.
-type Wanted = Vec<Option<(Value, u32)>>;
-
-/// The permutations of a source: the wanted elements, and the result.
-type Permuted = Vec<(Wanted, Value)>;
-
-/// A minimum or maximum: its strip, its operands, whether they are signed, and whether it is the maximum.
-type Extreme = (Block, Value, Value, bool, bool);
-
 /// State that outlives a section.
 #[derive(Default)]
 pub(super) struct WarpStrips {
-    open: Option<Section>,
+    pub(super) open: Option<Section>,
     /// The memory for joined masks.
     room: Option<Value>,
     joined: RefCell<Vec<Joined>>,
-    /// The elements that permuted vectors consist of.
-    made: RefCell<HashMap<Value, Wanted>>,
-    /// The vectors that were permuted, and the results. A result that is already among them is a constant,
-    /// whose elements are not followed.
-    seen: RefCell<HashSet<Value>>,
+    /// The vectors that strips read.
+    pub(super) vectors: StripVectors,
     /// For each value, whether it depends only on which thread the lane is.
     constant: Vec<bool>,
     /// For each block, the number of edges to it that have been emitted.
@@ -137,7 +124,8 @@ impl Codegen<'_> {
         }
     }
 
-    fn strip(&self, c: u32) -> usize {
+    /// The strip of a chunk.
+    pub(super) fn strip(&self, c: u32) -> usize {
         (c * self.width / LANES) as usize
     }
 
@@ -160,10 +148,10 @@ impl Codegen<'_> {
         let first = self.b.current_block();
         let block = |emit: &Self, name: &str| emit.b.append_block(emit.function, name);
         let strips: Vec<Block> = (0..self.job.shape.team).map(|_| block(self, "strip")).collect();
-        let rows = RefCell::new(vec![BTreeMap::new(); strips.len()]);
+        let rows = vec![BTreeMap::new(); strips.len()];
         let last = block(self, "behind");
-        let (known, extremes, masks) = (RefCell::default(), RefCell::default(), Cell::new(0));
-        self.passes.warp_strips.open = Some(Section { first, strips, last, rows, known, extremes, masks });
+        let (vectors, masks) = (SectionVectors::default(), Cell::new(0));
+        self.passes.warp_strips.open = Some(Section { first, strips, last, rows, vectors, masks });
     }
 
     /// Ends the open section, if there is one: its rows are stored, and emission continues behind it.
@@ -171,7 +159,7 @@ impl Codegen<'_> {
         let Some(section) = self.passes.warp_strips.open.take() else { return };
         let bytes = self.width * 4;
         let mut from = section.first;
-        for (number, (strip, rows)) in section.strips.iter().zip(section.rows.take()).enumerate() {
+        for (number, (strip, rows)) in section.strips.iter().zip(section.rows).enumerate() {
             self.b.position_at_end(from);
             if number % WARP_STRIPS_PER_LLVM_BLOCK == 0 {
                 self.branch_opaquely(*strip)
@@ -182,7 +170,7 @@ impl Codegen<'_> {
             for (row, (value, changed)) in rows {
                 if changed {
                     let pointer = self.row_place(row, bytes);
-                    self.b.store(value, pointer, 4);
+                    self.b.store(self.strip_value(value), pointer, 4);
                 }
             }
             from = *strip;
@@ -276,16 +264,22 @@ impl Codegen<'_> {
     }
 
     /// The current value of a row in the strip.
-    fn row_now(&self, c: u32, row: i64) -> Value {
-        let section = self.passes.warp_strips.open.as_ref().expect("a row belongs to a piece");
-        let strip = self.strip(c);
-        if let Some((value, _)) = section.rows.borrow()[strip].get(&row) {
-            return *value;
+    fn row_now(&mut self, c: u32, row: i64) -> VectorId {
+        if let Some((vector, _)) = self.rows_of_strip(c).get(&row) {
+            return *vector;
         }
         let ty = self.b.vec(self.int(32), self.width);
         let value = self.b.load(ty, self.row_place(row, self.width * 4), 4);
-        section.rows.borrow_mut()[strip].insert(row, (value, false));
-        value
+        let vector = self.new_strip_vector(value);
+        self.rows_of_strip(c).insert(row, (vector, false));
+        vector
+    }
+
+    /// The rows of a chunk's strip.
+    fn rows_of_strip(&mut self, c: u32) -> &mut BTreeMap<i64, (VectorId, bool)> {
+        let strip = self.strip(c);
+        let section = self.passes.warp_strips.open.as_mut().expect("a row belongs to a section");
+        &mut section.rows[strip]
     }
 
     /// Loads from rows. Returns `false` if rows cannot be used; then no section is open afterwards.
@@ -295,19 +289,20 @@ impl Codegen<'_> {
             return false;
         };
         let ty = self.b.vec(self.int(32), self.width);
-        let mut chunks = Vec::new();
+        let mut vectors = Vec::new();
         for (c, places) in (0..).zip(places) {
             self.at_chunk(c);
-            if places.is_empty() {
-                chunks.push(self.b.zero(ty));
-                continue;
-            }
             let wanted = places.iter().map(|place| place.map(|(row, at)| (self.row_now(c, row), at)));
             let wanted: Wanted = wanted.collect();
-            chunks.push(self.picked(c, &wanted, ty));
+            vectors.push(self.picked(c, &wanted, ty));
         }
         self.at_first();
-        self.values.define(op.defs[0], Repr::Chunks(chunks));
+        let def = op.defs[0];
+        let chunks = vectors.iter().map(|vector| self.strip_value(*vector)).collect();
+        self.values.define(def, Repr::Chunks(chunks));
+        for (c, vector) in (0..).zip(vectors) {
+            self.note_strip_chunk(def, c, vector);
+        }
         true
     }
 
@@ -321,10 +316,11 @@ impl Codegen<'_> {
             self.at_chunk(c);
             let value = self.values(inst, op, c, next).and_then(|values| values.first().copied());
             let value = value.expect("ptxvm bug: a register that is stored has no value");
-            let value = if value.ty().element_bits() > 32 {
-                self.b.trunc(value, self.b.vec(self.int(32), self.width))
-            } else {
-                value
+            let word = self.b.vec(self.int(32), self.width);
+            let value = match inst.srcs.get(1) {
+                Some(Src::Imm(bits)) => self.strip_splat(*bits, 32),
+                Some(Src::Reg(_)) if value.ty() == word => self.strip_chunk(op.uses[next], c, true),
+                _ => self.new_strip_vector(self.b.trunc(value, word)),
             };
             let mask = (!plan.active.whole).then_some(op.uses[0]);
             let mut rows: Vec<i64> = places.iter().flatten().map(|(row, _)| *row).collect();
@@ -339,14 +335,21 @@ impl Codegen<'_> {
     }
 
     /// Stores to a row, in the lanes of the mask (`None`: in all).
-    fn blend_row(&mut self, c: u32, row: i64, places: &[StripPlace], value: Value, mask: Option<wir::Value>) {
+    fn blend_row(
+        &mut self,
+        c: u32,
+        row: i64,
+        places: &[StripPlace],
+        value: VectorId,
+        mask: Option<wir::Value>,
+    ) {
         if let Some(new) = mask.and_then(|mask| self.exchanged(c, row, places, value, mask)) {
             return self.set_row(c, row, new);
         }
         let lane_at = |element: u32| places.iter().position(|place| *place == Some((row, element)));
         let owners: Vec<Option<u32>> = (0..self.width).map(|e| lane_at(e).map(|lane| lane as u32)).collect();
         let wanted: Wanted = owners.iter().map(|lane| lane.map(|lane| (value, lane))).collect();
-        let new = self.picked(c, &wanted, value.ty());
+        let new = self.picked(c, &wanted, self.strip_value(value).ty());
         let mut bits = match mask {
             Some(mask) => self.picked_bits(c, mask, &owners, MASK_PERMUTE_MAX_DEPTH),
             None => LaneBits::Known(self.all_bits()),
@@ -359,15 +362,16 @@ impl Codegen<'_> {
             LaneBits::Known(0) => return,
             LaneBits::Known(bits) if bits == self.all_bits() => new,
             LaneBits::Known(_) | LaneBits::Computed(..) => {
-                self.b.select(self.vector_of(bits), new, self.row_now(c, row))
+                let old = self.row_now(c, row);
+                let [new, old] = [new, old].map(|vector| self.strip_value(vector));
+                self.new_strip_vector(self.b.select(self.vector_of(bits), new, old))
             }
         };
         self.set_row(c, row, new);
     }
 
-    fn set_row(&self, c: u32, row: i64, new: Value) {
-        let section = self.passes.warp_strips.open.as_ref().expect("a row belongs to a piece");
-        section.rows.borrow_mut()[self.strip(c)].insert(row, (new, true));
+    fn set_row(&mut self, c: u32, row: i64, new: VectorId) {
+        self.rows_of_strip(c).insert(row, (new, true));
     }
 
     /// The new value of a row that holds one of two elements and receives the other one if that is less (or
@@ -377,11 +381,12 @@ impl Codegen<'_> {
         c: u32,
         row: i64,
         places: &[StripPlace],
-        value: Value,
+        value: VectorId,
         mask: wir::Value,
-    ) -> Option<Value> {
+    ) -> Option<VectorId> {
         let decided = self.decided(mask, c)?;
         let old = self.row_now(c, row);
+        let ty = self.strip_value(old).ty();
         let width = self.width as usize;
         let (mut here, mut there): (Wanted, Wanted) = (vec![None; width], vec![None; width]);
         let mut greater = vec![None; width];
@@ -402,10 +407,10 @@ impl Codegen<'_> {
         if greater.iter().all(Option::is_none) {
             return Some(old);
         }
-        let (here, there) = (self.picked(c, &here, old.ty()), self.picked(c, &there, old.ty()));
+        let operands = [self.picked(c, &here, ty), self.picked(c, &there, ty)];
         let [least, greatest] = [false, true].map(|max| {
             let wanted = greater.contains(&Some(max));
-            wanted.then(|| self.extreme(c, here, there, decided.signed, max))
+            wanted.then(|| self.extreme(c, operands, decided.signed, max))
         });
         let mut wanted: Wanted = Vec::new();
         for (at, greater) in (0..).zip(&greater) {
@@ -415,96 +420,7 @@ impl Codegen<'_> {
                 None => Some((old, at)),
             });
         }
-        Some(self.picked(c, &wanted, old.ty()))
-    }
-
-    /// The minimum or the maximum of each two elements.
-    fn extreme(&self, c: u32, a: Value, b: Value, signed: bool, max: bool) -> Value {
-        let section = self.passes.warp_strips.open.as_ref().expect("exchanges belong to a piece");
-        let key = (section.strips[self.strip(c)], a, b, signed, max);
-        if let Some(value) = section.extremes.borrow().get(&key) {
-            return *value;
-        }
-        let name = match (signed, max) {
-            (false, false) => "llvm.umin",
-            (false, true) => "llvm.umax",
-            (true, false) => "llvm.smin",
-            (true, true) => "llvm.smax",
-        };
-        let value = self.b.intrinsic(name, &[a.ty()], &[a, b]);
-        section.extremes.borrow_mut().insert(key, value);
-        value
-    }
-
-    /// The origin of an element, traced through earlier permutations.
-    fn origin(&self, mut from: (Value, u32)) -> (Value, u32) {
-        let made = self.passes.warp_strips.made.borrow();
-        while let Some(Some(before)) = made.get(&from.0).map(|all| all[from.1 as usize]) {
-            from = before;
-        }
-        from
-    }
-
-    /// A vector of elements of other vectors.
-    fn picked(&self, c: u32, wanted: &[Option<(Value, u32)>], ty: Type) -> Value {
-        let wanted: Wanted = wanted.iter().map(|from| from.map(|from| self.origin(from))).collect();
-        let mut sources: Vec<Value> = Vec::new();
-        for (source, _) in wanted.iter().flatten() {
-            if !sources.contains(source) {
-                sources.push(*source);
-            }
-        }
-        let Some(first) = sources.first().copied() else { return self.b.zero(ty) };
-        let whole = wanted.iter().zip(0..).all(|(from, at)| from.is_none_or(|from| from == (first, at)));
-        if whole {
-            return first;
-        }
-        let section = self.passes.warp_strips.open.as_ref().expect("permutations belong to a piece");
-        let block = section.strips[self.strip(c)];
-        let agrees =
-            |have: &Wanted| wanted.iter().zip(have).all(|(want, have)| want.is_none() || want == have);
-        if let Some(all) = section.known.borrow().get(&(block, first))
-            && let Some((_, value)) = all.iter().find(|(have, _)| agrees(have))
-        {
-            return *value;
-        }
-        let elements: Vec<Option<u32>> = wanted.iter().map(|from| from.map(|(_, element)| element)).collect();
-        let elements = if sources.len() == 1 { filled(&elements) } else { stayed(&elements) };
-        let full: Vec<(Value, u32)> = wanted
-            .iter()
-            .zip(elements)
-            .map(|(from, at)| (from.map_or(first, |(source, _)| source), at))
-            .collect();
-        let width = self.width as i32;
-        let mut result = first;
-        // The second source is merged with the first, and each further one with the result.
-        let indices = |of: &[Value], done: Option<usize>| -> Vec<i32> {
-            let index = |(at, (source, element)): (usize, &(Value, u32))| match of
-                .iter()
-                .position(|have| have == source)
-            {
-                Some(number) if done.is_none() => number as i32 * width + *element as i32,
-                Some(1) => width + *element as i32,
-                _ => at as i32,
-            };
-            full.iter().enumerate().map(index).collect()
-        };
-        if sources.len() == 1 {
-            result = self.b.permute(first, &indices(&[first], None));
-        }
-        for (number, source) in sources.iter().enumerate().skip(1) {
-            let done = (number > 1).then_some(number);
-            let of = if number == 1 { [first, *source] } else { [result, *source] };
-            result = self.b.shuffle(result, *source, &indices(&of, done));
-        }
-        let full: Wanted = full.into_iter().map(Some).collect();
-        let mut seen = self.passes.warp_strips.seen.borrow_mut();
-        seen.extend(&sources);
-        if seen.insert(result) {
-            self.passes.warp_strips.made.borrow_mut().insert(result, full.clone());
-            section.known.borrow_mut().entry((block, first)).or_default().push((full, result));
-        }
-        result
+        Some(self.picked(c, &wanted, ty))
     }
 
     /// The bits of a chunk of a mask or a predicate at the given lanes; any bits where there is no lane.
@@ -560,10 +476,10 @@ impl Codegen<'_> {
             }
             Made::Compared(comparison, [a, b], join) if depth > 0 => {
                 let [a, b] = [a, b].map(|source| {
-                    let value = self.compared_vector(&comparison, source, c)?;
-                    let wanted: Wanted = lanes.iter().map(|lane| lane.map(|lane| (value, lane))).collect();
-                    let register = self.picked(c, &wanted, value.ty());
-                    Some(comparison.read(&self.lower_chunk(), register))
+                    let vector = self.compared_vector(&comparison, source, c)?;
+                    let wanted: Wanted = lanes.iter().map(|lane| lane.map(|lane| (vector, lane))).collect();
+                    let register = self.picked(c, &wanted, self.strip_value(vector).ty());
+                    Some(comparison.read(&self.lower_chunk(), self.strip_value(register)))
                 });
                 let (Some(a), Some(b)) = (a, b) else { return self.permuted_bits(c, name, lanes) };
                 let truth = comparison.emit(&self.lower_chunk(), a, b);
@@ -584,10 +500,10 @@ impl Codegen<'_> {
 
     /// The bits of a chunk of a mask or a predicate at the given lanes, permuted as bits.
     fn permuted_bits(&mut self, c: u32, name: wir::Value, lanes: &[Option<u32>]) -> LaneBits {
-        let bits = self.strip_bits(name, c);
-        let bits = self.vector_of(bits);
+        let bits = self.strip_bits_vector(name, c);
         let wanted: Wanted = lanes.iter().map(|lane| lane.map(|lane| (bits, lane))).collect();
-        self.computed_bits(self.picked(c, &wanted, bits.ty()))
+        let bits = self.picked(c, &wanted, self.bits_type());
+        self.computed_bits(self.strip_value(bits))
     }
 
     /// The bits of a chunk of a mask or a predicate.
@@ -762,22 +678,6 @@ impl Codegen<'_> {
     pub(super) fn set_order(&mut self, order: &[BlockId]) {
         self.passes.warp_strips.order = order.to_vec();
     }
-}
-
-/// Indices of which some are not wanted: these move by the same distance as the others where the others are
-/// exchanged, and stay otherwise.
-fn filled(wanted: &[Option<u32>]) -> Vec<u32> {
-    let distance = wanted.iter().zip(0..).find_map(|(from, at)| from.map(|element| element ^ at));
-    let exchanges = |distance: &u32| {
-        wanted.iter().zip(0..).all(|(from, at)| from.is_none_or(|element| element == at ^ distance))
-    };
-    let distance = distance.filter(exchanges).unwrap_or(0);
-    wanted.iter().zip(0..).map(|(from, at)| from.unwrap_or(at ^ distance)).collect()
-}
-
-/// Indices of which some are not wanted: these stay.
-fn stayed(wanted: &[Option<u32>]) -> Vec<u32> {
-    wanted.iter().zip(0..).map(|(from, at)| from.unwrap_or(at)).collect()
 }
 
 /// Known bits at the given lanes.
