@@ -3,9 +3,9 @@
 //! Every source file begins with a module doc. No file is longer than 800 lines, except for data of the
 //! instruction table. `unsafe` occurs only where the architecture allows it. Crates depend only downwards,
 //! and the imports of modules have no circles ([`imports`]). Only `ptx-jit/src/llvm` calls LLVM, and shows
-//! nothing of a value but its type. Code quoted in `ADDING-AN-INSTRUCTION.md` is
-//! equal to the source. The documentation obeys the rules of [`crate::docs::check`]. Continuous integration
-//! compiles no crate twice ([`features`]).
+//! nothing of a value but its type. Code quoted in `ADDING-AN-INSTRUCTION.md` is equal to the source. The
+//! documentation obeys the rules of [`crate::docs::check`]. Continuous integration compiles no crate twice
+//! ([`features`]).
 
 mod features;
 mod imports;
@@ -50,6 +50,9 @@ const LLVM: &str = "crates/ptx-jit/src/llvm/";
 
 /// Which methods of an LLVM value code outside of [`LLVM`] may call. What a value is must not be among them.
 const VALUE_METHODS: &[&str] = &["ty"];
+
+/// The traits of an LLVM value. What compares two must not be among them.
+const VALUE_DERIVES: &str = "#[derive(Clone, Copy, Debug)]";
 
 /// Which crates of the workspace a crate may depend on.
 const LAYERS: &[(&str, &[&str])] = &[
@@ -141,12 +144,15 @@ fn check_file(name: &str, text: &str, offences: &mut Vec<String>) {
     }
 }
 
-/// Only one folder calls LLVM, and it shows nothing of an LLVM value but its type: LLVM folds constants while
-/// it builds instructions, so a decision by what came out of it would depend on LLVM's version.
+/// Only one folder calls LLVM, and it shows nothing of an LLVM value but its type, not even whether two are
+/// the same: LLVM folds constants while it builds instructions, so a decision by what came out of it would
+/// depend on LLVM's version.
 fn check_llvm(name: &str, text: &str, offences: &mut Vec<String>) {
     let mut methods = false;
+    let mut before = "";
     for (index, line) in text.lines().enumerate() {
         let code = line.split("//").next().unwrap_or(line);
+        let before = std::mem::replace(&mut before, code);
         if !name.starts_with(LLVM) {
             if name.starts_with("crates/") && code.contains("llvm_sys::") {
                 offences.push(format!(
@@ -155,6 +161,14 @@ fn check_llvm(name: &str, text: &str, offences: &mut Vec<String>) {
                 ));
             }
             continue;
+        }
+        let is_value = code.starts_with("pub(crate) struct Value(");
+        if is_value && before != VALUE_DERIVES || code.contains(" for Value {") {
+            offences.push(format!(
+                "{name}:{}: an LLVM value has `{VALUE_DERIVES}` and no other trait: no code may decide by whether \
+                 two are equal; compare numbers of your own (codegen/emitted_values.rs)",
+                index + 1
+            ));
         }
         match code.trim_end() {
             "impl Value {" => methods = true,
@@ -261,6 +275,11 @@ mod tests {
                     impl Builder {\n    pub(crate) fn c() {}\n}\nuse llvm_sys::core;\n";
         check_file("crates/ptx-jit/src/llvm/x.rs", text, &mut offences);
         assert_eq!(offences.len(), 1, "{offences:?}");
+        offences.clear();
+        let value =
+            "//! x\n#[derive(Clone, Eq)]\npub(crate) struct Value(u8);\nimpl PartialEq for Value {\n}\n";
+        check_file("crates/ptx-jit/src/llvm/x.rs", value, &mut offences);
+        assert_eq!(offences.len(), 2, "{offences:?}");
         offences.clear();
         check_file("crates/ptx-jit/src/codegen/x.rs", text, &mut offences);
         assert_eq!(offences.len(), 1, "{offences:?}");

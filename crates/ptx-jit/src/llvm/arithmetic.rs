@@ -248,7 +248,7 @@ impl Builder<'_> {
         if a.is_constant() || !b.is_constant() || a.ty().element_bits() != 1 || !a.ty().is_vector() {
             return self.binary(opcode, a, b);
         }
-        let (none, all) = (b.is_zero(), b == self.ones(b.ty()));
+        let (none, all) = (b.is_zero(), b.is(self.ones(b.ty())));
         match how {
             Bitwise::Or | Bitwise::Xor if none => return a,
             Bitwise::And if all => return a,

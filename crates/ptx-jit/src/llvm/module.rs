@@ -16,9 +16,10 @@ use super::exit::Working;
 
 /// A value: a constant, a parameter or the result of an instruction.
 ///
-/// Invariant: outside of `llvm`, nothing of it can be read but its type, and whether two values are the same.
-/// A decision about code follows from WIR and from what code generation has recorded of its values.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+/// Invariant: outside of `llvm`, nothing of it can be read but its type, and two values cannot be compared. A
+/// decision about code follows from WIR and from what code generation has recorded of its values, by numbers
+/// of its own.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Value(pub(super) LLVMValueRef);
 
 /// A type. Two types of one module are equal exactly if their handles are.
@@ -26,11 +27,11 @@ pub(crate) struct Value(pub(super) LLVMValueRef);
 pub(crate) struct Type(pub(super) LLVMTypeRef);
 
 /// A basic block.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Block(pub(super) LLVMBasicBlockRef);
 
 /// A function with its type.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Function {
     pub(super) value: LLVMValueRef,
     pub(super) ty: LLVMTypeRef,
@@ -100,6 +101,11 @@ impl Value {
     /// Its type.
     pub(crate) fn ty(self) -> Type {
         Type(call!(LLVMTypeOf(self.0)))
+    }
+
+    /// Whether both are one value.
+    pub(super) fn is(self, other: Value) -> bool {
+        self.0 == other.0
     }
 
     /// Its type as text, for messages about internal bugs.

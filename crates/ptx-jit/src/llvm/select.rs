@@ -64,7 +64,7 @@ impl Value {
             matches!(value.opcode(), Some(LLVMOpcode::LLVMOr | LLVMOpcode::LLVMXor | LLVMOpcode::LLVMAdd));
         let field = |part: Value| {
             let (part, other) = (part.bare(), other.bare());
-            part.is_masked() || part != other && part.is_bits_of(other, DEPTH)
+            part.is_masked() || !part.is(other) && part.is_bits_of(other, DEPTH)
         };
         joins && [0, 1].into_iter().any(|number| field(value.operand(number)))
     }
@@ -81,7 +81,7 @@ impl Value {
             LLVMAnd, LLVMBitCast, LLVMLShr, LLVMOr, LLVMSExt, LLVMShl, LLVMTrunc, LLVMXor, LLVMZExt,
         };
         let operands = match self.opcode() {
-            _ if self == other => return true,
+            _ if self.is(other) => return true,
             _ if depth == 0 => return false,
             Some(LLVMAnd | LLVMOr | LLVMXor | LLVMShl | LLVMLShr) => 2,
             Some(LLVMTrunc | LLVMZExt | LLVMSExt | LLVMBitCast) => 1,

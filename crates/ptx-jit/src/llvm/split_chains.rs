@@ -11,6 +11,8 @@
 use crate::tuning::SPLIT_CHAIN_MIN_LINKS;
 use std::collections::{HashMap, HashSet};
 
+use llvm_sys::prelude::LLVMValueRef;
+
 use super::api::call;
 use super::builder::Builder;
 use super::module::Value;
@@ -28,15 +30,15 @@ impl Builder<'_> {
     /// terminator.
     pub(crate) fn split_long_chains(&self) {
         let dots = self.dots.take();
-        let all: HashSet<Value> = dots.iter().copied().collect();
-        let mut next: HashMap<Value, Value> = HashMap::new();
+        let all: HashSet<LLVMValueRef> = dots.iter().map(|dot| dot.0).collect();
+        let mut next: HashMap<LLVMValueRef, Value> = HashMap::new();
         let mut follows: Vec<bool> = Vec::with_capacity(dots.len());
         for dot in &dots {
             let sum = dot.operand(0);
-            let is_link = sum.is_used_once() && all.contains(&sum);
+            let is_link = sum.is_used_once() && all.contains(&sum.0);
             follows.push(is_link);
             if is_link {
-                next.insert(sum, *dot);
+                next.insert(sum.0, *dot);
             }
         }
         for (first, follows) in dots.iter().zip(follows) {
@@ -44,7 +46,7 @@ impl Builder<'_> {
                 continue;
             }
             let chain: Vec<Value> =
-                std::iter::successors(Some(*first), |link| next.get(link).copied()).collect();
+                std::iter::successors(Some(*first), |link| next.get(&link.0).copied()).collect();
             if chain.len() >= SPLIT_CHAIN_MIN_LINKS {
                 self.part(&chain);
             }
