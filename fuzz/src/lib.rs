@@ -1,6 +1,6 @@
 //! The fuzz targets as functions of an input, and the mutator that they share.
 //!
-//! `crates/ptx/tests/findings.rs` tests the same properties for every past finding. An input is read as
+//! `crates/ptx/tests/text/findings.rs` tests the same properties for every past finding. An input is read as
 //! UTF-8, with replacement characters for invalid bytes, because the library takes text.
 
 #[path = "../../crates/ptxvm-cuda/tests/support/calls.rs"]

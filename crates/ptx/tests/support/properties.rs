@@ -1,7 +1,7 @@
 //! Properties of every text: the fuzz targets search for violations of them, and texts that violated one
 //! earlier are tested again.
 
-use super::facts::facts;
+use crate::facts::facts;
 use ptx::check::{CheckOptions, Checked, check, print};
 use ptx::diag::render::{Color, Source};
 use ptx::diag::{Diagnostic, Severity};

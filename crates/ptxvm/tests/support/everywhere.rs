@@ -4,8 +4,7 @@
 //! same words, instruction counts and traps. Unless `PTXVM_TESTS` is `full`, some combinations are omitted.
 #![allow(dead_code, reason = "each test uses a part of it")]
 
-mod levels;
-
+use crate::levels;
 use ptxvm::{Arg, Cpu, Engine, ErrorKind, Launch, Options, Target, Vm};
 use std::time::Duration;
 

@@ -2,8 +2,7 @@
 //! interpreter and in native code of every level, for all sizes of the parameter.
 #![cfg(feature = "jit")]
 
-#[path = "support/levels.rs"]
-mod levels;
+use crate::levels;
 
 use ptxvm::{Arg, Engine, ErrorKind, Launch, Options, Target, Vm};
 

@@ -5,10 +5,7 @@
 //! code must agree with the interpreter ([`everywhere`]).
 #![cfg(feature = "jit")]
 
-#[path = "support/everywhere.rs"]
-mod everywhere;
-
-use everywhere::test;
+use crate::everywhere::test;
 
 const SIZES: &[u32] = &[1, 32, 33, 64, 100, 256];
 

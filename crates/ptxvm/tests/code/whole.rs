@@ -4,10 +4,7 @@
 //! addition, native code must agree with the interpreter ([`everywhere`]).
 #![cfg(feature = "jit")]
 
-#[path = "support/everywhere.rs"]
-mod everywhere;
-
-use everywhere::test;
+use crate::everywhere::test;
 use ptxvm::{Arg, Engine, Launch, Vm};
 use std::time::{Duration, Instant};
 

@@ -4,9 +4,9 @@ use ptxvm::{Arg, Error, ErrorKind, FaultKind, Kernel, Launch, Vm};
 use std::time::Duration;
 
 /// `y = a*x + y`, guarded by `n`.
-const SAXPY: &str = include_str!("../../../tests/fixtures/ptx/saxpy.ptx");
+const SAXPY: &str = include_str!("../../../../tests/fixtures/ptx/saxpy.ptx");
 /// A loop without an end.
-const FOREVER: &str = include_str!("../../../tests/fixtures/ptx/infinite_loop.ptx");
+const FOREVER: &str = include_str!("../../../../tests/fixtures/ptx/infinite_loop.ptx");
 
 /// A device of its own for each test: they run at once and share nothing.
 fn saxpy() -> Result<(Vm, Kernel), Error> {

@@ -2,8 +2,7 @@
 //! code on every level, with the bits of the interpreter, which is tested against independent results.
 #![cfg(feature = "jit")]
 
-#[path = "support/levels.rs"]
-mod levels;
+use crate::levels;
 
 use ptxvm::{Arg, Cpu, Engine, Launch, Options, Ran, Target, Vm};
 

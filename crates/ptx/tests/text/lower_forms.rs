@@ -2,8 +2,7 @@
 //!
 //! The texts are generated from the rows (`support/forms.rs`), at the newest level that accepts them.
 
-#[path = "support/forms.rs"]
-mod forms;
+use crate::forms;
 
 use forms::{LEVELS, Rng, instruction, text};
 use ptx::check::{CheckOptions, check};

@@ -2,11 +2,8 @@
 //!
 //! Invariant: an erroneous text gives exactly the findings that it announces, a corrected one gives none.
 
-#[path = "support/relative.rs"]
-mod relative;
-
+use crate::relative::relative;
 use ptxvm::{Arg, Engine, ErrorKind, Finding, Launch, Options, Tool, Vm};
-use relative::relative;
 use std::path::Path;
 
 /// A case with its two texts.

@@ -1,8 +1,7 @@
 //! Texts that once made a run panic or hang (`findings/NAME.ptx`, most found by the fuzz target `execute`):
 //! they must not any more.
 
-#[path = "support/run_all.rs"]
-mod run_all;
+use crate::run_all;
 
 use std::path::Path;
 

@@ -1,10 +1,8 @@
 //! Texts that violated a property earlier (`findings/NAME.ptx`, most found by the fuzz targets): none does
 //! now.
 
-#[path = "support/facts.rs"]
-mod facts;
-#[path = "support/properties.rs"]
-mod properties;
+use crate::facts;
+use crate::properties;
 
 use std::path::Path;
 

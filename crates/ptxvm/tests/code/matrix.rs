@@ -4,14 +4,9 @@
 //! Data are small integers, so that every sum is exact in any order, except where a test says otherwise;
 //! whole images of memory are compared, gaps between rows included.
 
-#[path = "support/levels.rs"]
-mod levels;
-
-mod matrix {
-    mod fragments;
-    mod image;
-    mod misuse;
-    mod moves;
-    mod wider;
-    mod wmma;
-}
+mod fragments;
+mod image;
+mod misuse;
+mod moves;
+mod wider;
+mod wmma;

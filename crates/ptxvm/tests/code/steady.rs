@@ -3,8 +3,7 @@
 //! The same bytes and traps as in the interpreter.
 #![cfg(feature = "jit")]
 
-#[path = "support/levels.rs"]
-mod levels;
+use crate::levels;
 
 use ptxvm::{Arg, Engine, ErrorKind, Launch, Options, Target, Vm};
 

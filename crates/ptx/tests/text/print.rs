@@ -2,12 +2,9 @@
 //!
 //! Places and the names of declarations in bodies may differ, and labels may be numbered in another order.
 
-#[path = "support/facts.rs"]
-mod facts;
-#[path = "support/language.rs"]
-mod language;
+use crate::language;
 
-use facts::facts;
+use crate::facts::facts;
 use ptx::check::{CheckOptions, check, print};
 use std::fs;
 use std::path::{Path, PathBuf};

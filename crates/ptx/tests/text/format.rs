@@ -1,8 +1,7 @@
 //! Formatting changes only white space, and is idempotent: for all texts of the tests, and for randomly
 //! changed texts.
 
-#[path = "support/language.rs"]
-mod language;
+use crate::language;
 
 use proptest::prelude::*;
 use ptx::Span;

@@ -2,8 +2,7 @@
 //! and the same counts of instructions as in the interpreter, which executes none of them.
 #![cfg(feature = "jit")]
 
-#[path = "support/levels.rs"]
-mod levels;
+use crate::levels;
 
 use ptxvm::{Arg, Engine, ErrorKind, Launch, Options, Report, Target, Vm};
 

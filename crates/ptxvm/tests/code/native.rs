@@ -4,8 +4,7 @@
 //! The interpreter is tested against independent results elsewhere; here it is the reference.
 #![cfg(feature = "jit")]
 
-#[path = "support/levels.rs"]
-mod levels;
+use crate::levels;
 
 use ptxvm::{Arg, Engine, ErrorKind, Launch, Options, Target, Vm};
 

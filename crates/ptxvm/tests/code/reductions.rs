@@ -4,10 +4,7 @@
 //! addition, native code must agree with the interpreter ([`everywhere`]).
 #![cfg(feature = "jit")]
 
-#[path = "support/everywhere.rs"]
-mod everywhere;
-
-use everywhere::test;
+use crate::everywhere::test;
 
 const SIZES: &[u32] = &[1, 33, 64, 100, 256, 1024];
 

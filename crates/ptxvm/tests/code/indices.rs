@@ -5,10 +5,7 @@
 //! lane. In addition, native code must agree with the interpreter ([`everywhere`]).
 #![cfg(feature = "jit")]
 
-#[path = "support/everywhere.rs"]
-mod everywhere;
-
-use everywhere::{Test, test};
+use crate::everywhere::{Test, test};
 
 const SIZES: &[u32] = &[1, 31, 32, 64, 100, 256];
 

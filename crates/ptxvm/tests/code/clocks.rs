@@ -11,8 +11,7 @@
 //! block.
 #![cfg(feature = "jit")]
 
-#[path = "support/levels.rs"]
-mod levels;
+use crate::levels;
 
 use ptxvm::{Arg, Cpu, Engine, Launch, Options, Target, Vm};
 use std::time::Duration;

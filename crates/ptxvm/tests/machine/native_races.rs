@@ -5,13 +5,10 @@
 //! the engines are compared.
 #![cfg(feature = "jit")]
 
-#[path = "support/levels.rs"]
-mod levels;
-#[path = "support/relative.rs"]
-mod relative;
+use crate::levels;
 
+use crate::relative::relative;
 use ptxvm::{Arg, Engine, Launch, Options, Tool, Vm};
-use relative::relative;
 use std::path::Path;
 
 /// Schedules that are tried.

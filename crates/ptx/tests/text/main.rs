@@ -1,0 +1,27 @@
+//! From text to facts: syntax, checks, lowering, printing, and what they say about wrong programs.
+//!
+//! One program instead of one for each file: each would be linked and checked for itself.
+
+mod analysis;
+mod check_module;
+mod explain;
+#[path = "../support/facts.rs"]
+mod facts;
+mod findings;
+mod format;
+#[path = "../support/forms.rs"]
+mod forms;
+mod inline;
+#[path = "../support/language.rs"]
+mod language;
+mod link;
+mod lower;
+mod lower_forms;
+mod one_mistake;
+mod print;
+#[path = "../support/properties.rs"]
+mod properties;
+mod suggestions;
+mod syntax;
+mod syntax_properties;
+mod syntax_tree;

@@ -1,0 +1,28 @@
+//! Code that the JIT makes, against the interpreter and against values that are computed here.
+//!
+//! One program instead of one for each file: each would be linked and checked for itself.
+
+mod auto;
+mod butterflies;
+mod clocks;
+mod directed_roundings;
+#[path = "../support/everywhere.rs"]
+mod everywhere;
+mod exhaustive;
+mod indices;
+mod inlined;
+mod large;
+#[path = "../support/levels.rs"]
+mod levels;
+mod matrix;
+mod native;
+mod parts;
+mod pitches;
+mod portions;
+mod reductions;
+mod registers;
+mod side_exits;
+mod stays_native;
+mod steady;
+mod whole;
+mod wide;
