@@ -240,6 +240,7 @@ fn weight(func: &Func, function: &Function, shape: LaunchShape) -> usize {
         OpKind::SelectMask | OpKind::SelectPred { .. } | OpKind::Truths { .. } | OpKind::InRange { .. } => {
             2 * chunks
         }
+        OpKind::Chain(chain) => chain.ops.len() * chunks,
         // If the addresses are constant or known to be small, checks need no code.
         OpKind::Ahead(_) | OpKind::Guard(..) | OpKind::Spare(..) if still => 0,
         OpKind::Ahead(exit) | OpKind::Guard(_, exit) => 20 + left(exit),
@@ -323,8 +324,7 @@ fn is_apart(func: &Func, function: &Function, chunks: u32, level: Level) -> bool
     };
     func.blocks.iter().filter(|node| node.full).any(|node| {
         let mut ops = Vec::new();
-        for op in &node.ops {
-            let OpKind::Inst(site) = op.kind else { continue };
+        for (site, op) in node.ops.iter().flat_map(wir::Op::insts) {
             let Some(inst) = site.inst(function) else { continue };
             let near = matches!(inst.op, Op::Ld | Op::LdNc | Op::Ldu) && inst.mods.space() == Space::Shared;
             if !near && !effects::is_pure(inst) {

@@ -8,11 +8,13 @@
 use crate::analysis::{Analyses, divergence, range, shape};
 use crate::build::cfg::Copies;
 use crate::build::{cfg, spill, ssa};
+use crate::isel::Env;
+use crate::llvm::Flush;
 use crate::mem::group::Grouping;
 use crate::mem::plan::Planner;
 use crate::opt::checks::coalesce::Coalescing;
 use crate::opt::checks::predicate;
-use crate::opt::{dce, gvn, phi_elim, version_indices};
+use crate::opt::{dce, float_chains, gvn, phi_elim, version_indices};
 use crate::target::Target;
 use crate::tuning::{
     DIVERGENCE_MAX_ROUNDS, LARGE_FUNCTION_MIN_BRANCHES, LARGE_FUNCTION_MIN_INSTRUCTIONS, MAX_OPS,
@@ -50,6 +52,8 @@ pub enum Pass {
     Shapes,
     /// Versions of accesses for warps whose indices have a simple form.
     VersionIndices,
+    /// Chains of double precision arithmetic. Without them, each instruction tests its own NaNs.
+    FloatChains,
     /// Constants of lanes. Without them, no lane is known to be constant.
     Constants,
     /// Plans of accesses: their class, their lanes, their strategy.
@@ -65,7 +69,7 @@ pub enum Pass {
 
 impl Pass {
     /// All passes, in their order.
-    pub const ALL: [Pass; 15] = [
+    pub const ALL: [Pass; 16] = [
         Pass::Divergence,
         Pass::IfConvert,
         Pass::Build,
@@ -76,6 +80,7 @@ impl Pass {
         Pass::Ranges,
         Pass::Shapes,
         Pass::VersionIndices,
+        Pass::FloatChains,
         Pass::Constants,
         Pass::Accesses,
         Pass::Checks,
@@ -96,6 +101,7 @@ impl Pass {
             Pass::Ranges => "ranges",
             Pass::Shapes => "shapes",
             Pass::VersionIndices => "version-indices",
+            Pass::FloatChains => "float-chains",
             Pass::Constants => "constants",
             Pass::Accesses => "accesses",
             Pass::Checks => "checks",
@@ -232,8 +238,9 @@ fn is_too_much(func: &Func, divergence: &divergence::Facts) -> bool {
     count > LARGE_FUNCTION_MIN_INSTRUCTIONS && count > distinct + distinct / 4
 }
 
-/// Plans how a function accesses memory, after which it is complete: the strategy of each access, and the
-/// bounds checks and the groups of accesses of each block. Returns what is known of its values.
+/// Makes chains of arithmetic, and plans how a function accesses memory, after which it is complete: the
+/// strategy of each access, and the bounds checks and the groups of accesses of each block. Returns what is
+/// known of its values.
 pub(crate) fn plan_memory(
     func: &mut Func,
     (program, function): (&Program, &Function),
@@ -242,6 +249,10 @@ pub(crate) fn plan_memory(
     target: Target,
     passes: Passes,
 ) -> Analyses {
+    if passes.has(Pass::FloatChains) {
+        let env = Env { target, flush: Flush::Never, sm: u32::from(program.target.sm.number) };
+        float_chains::form(func, function, &env);
+    }
     let analyses = Analyses::of(func, (program, function), layout, launch);
     if passes.has(Pass::Accesses) {
         let planner = Planner { func, function, program, layout, objects, launch, target };

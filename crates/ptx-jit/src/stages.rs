@@ -30,16 +30,19 @@ pub fn after(
         // What they find shows in the graph.
         Pass::Divergence | Pass::IfConvert => Pass::Build,
         Pass::Ranges => Pass::Dce,
-        Pass::Constants | Pass::Accesses | Pass::Checks | Pass::LoopPredication | Pass::Groups => {
-            Pass::VersionIndices
-        }
+        Pass::FloatChains
+        | Pass::Constants
+        | Pass::Accesses
+        | Pass::Checks
+        | Pass::LoopPredication
+        | Pass::Groups => Pass::VersionIndices,
         other => other,
     };
     if off == Some(Pass::Build) {
         return Some(String::new());
     }
     let mut func = run(function, launch, &NativeEffects::default(), Passes::without(off, stop))?;
-    if last >= Pass::Accesses {
+    if last == Pass::FloatChains || last >= Pass::Accesses {
         plan(&mut func, (program, function), launch, Passes::without(off, last));
     }
     let mut text = print(&func, Some((program, function)));
@@ -88,7 +91,7 @@ pub fn on_text(
             _ = version_indices::version(&mut func, function, &effects, classify);
         }
         Pass::Constants => more = constants(&func, (program, function), launch),
-        Pass::Accesses | Pass::Checks | Pass::LoopPredication | Pass::Groups => {
+        Pass::FloatChains | Pass::Accesses | Pass::Checks | Pass::LoopPredication | Pass::Groups => {
             plan(&mut func, (program, function), launch, Passes::without(None, pass));
         }
         Pass::Divergence | Pass::IfConvert | Pass::Build | Pass::Ssa => {

@@ -418,6 +418,13 @@ pub(crate) const UNMASKED_VERSIONS_MAX: u32 = 6;
 /// until then.
 pub(crate) const NAN_TEST_CHUNKS: usize = 2;
 
+/// The most vectors that a chain of double precision arithmetic reads from outside. They stay in registers
+/// until its NaNs have been looked for.
+pub(crate) const FLOAT_CHAIN_MAX_INPUTS: usize = 8;
+
+/// The most instructions of a chain of double precision arithmetic. Chosen: the test is a small part then.
+pub(crate) const FLOAT_CHAIN_MAX_OPS: usize = 64;
+
 // Memory accesses.
 
 /// So many lanes of a chunk, known when compiling, are accessed one by one where they are not contiguous.

@@ -307,7 +307,8 @@ impl Generator<'_> {
             },
         }
         match self.random.below(100) {
-            0..=38 => self.lane(),
+            0..=34 => self.lane(),
+            35..=38 => self.doubles(),
             39..=55 => self.memory(),
             56..=57 => self.warp_store(),
             58..=59 => self.walk(),
@@ -356,6 +357,35 @@ impl Generator<'_> {
             }
         };
         self.line(format!("{guard}{text}"));
+    }
+
+    /// Arithmetic in double precision on few registers, so that results are operands. Registers have any
+    /// bits, so there are infinities and NaNs of all kinds.
+    fn doubles(&mut self) {
+        let pool: [String; 4] = std::array::from_fn(|_| register(&mut self.random, 64));
+        for _ in 0..2 + self.random.below(14) {
+            let mut operand = || match self.random.below(12) {
+                0 => register(&mut self.random, 64),
+                1 => format!("0d{:016X}", self.random.value(64)),
+                _ => pool[self.random.below(4)].clone(),
+            };
+            let (a, b, c, to) = (operand(), operand(), operand(), &pool[self.random.below(4)]);
+            let text = match self.random.below(20) {
+                0..=3 => format!("add.rn.f64 {to}, {a}, {b};"),
+                4..=6 => format!("sub.f64 {to}, {a}, {b};"),
+                7..=9 => format!("mul.f64 {to}, {a}, {b};"),
+                10..=14 => format!("fma.rn.f64 {to}, {a}, {b}, {c};"),
+                15 => format!("neg.f64 {to}, {a};"),
+                16 => format!("div.rn.f64 {to}, {a}, {b};"),
+                17 => {
+                    self.random.pick(&["sqrt.rn", "rcp.rn", "abs"]).to_owned() + &format!(".f64 {to}, {a};")
+                }
+                18 => format!("setp.lt.f64 %p{}, {a}, {b};", self.random.below(PREDICATES)),
+                _ => format!("cvt.rn.f32.f64 {}, {a};", register(&mut self.random, 32)),
+            };
+            let guard = if self.random.chance(10) { self.guard() } else { String::new() };
+            self.line(format!("{guard}{text}"));
+        }
     }
 
     /// An instruction that native code leaves to the interpreter, at least for some of its words, or

@@ -292,6 +292,7 @@ impl Search<'_> {
             | OpKind::Add(_)
             | OpKind::AddLanes(_)
             | OpKind::AddWarps(_)
+            | OpKind::Chain(_)
             | OpKind::Guard(..)
             | OpKind::Ahead(_)
             | OpKind::Spare(..) => None,

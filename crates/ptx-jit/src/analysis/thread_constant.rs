@@ -42,6 +42,8 @@ pub(crate) fn constants(func: &Func, function: &Function) -> Vec<bool> {
                             && inst.srcs.iter().all(own)
                             && op.uses[1..].iter().all(|name| constant[name.0 as usize])
                     }),
+                    // Its instructions are pure.
+                    OpKind::Chain(_) => op.uses[1..].iter().all(|name| constant[name.0 as usize]),
                     OpKind::Restore(resume, reg) => {
                         func.kept(*resume, *reg).is_some_and(|name| constant[name.0 as usize])
                     }

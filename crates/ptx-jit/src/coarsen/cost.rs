@@ -90,7 +90,7 @@ impl<'a> Path<'a> {
         while let Some(id) = left.pop() {
             path.blocks.push(id);
             let ops = &func.blocks[id.0 as usize].ops;
-            insts += ops.iter().filter(|op| matches!(op.kind, OpKind::Inst(_))).count();
+            insts += ops.iter().flat_map(Op::insts).count();
             if insts > COARSE_WARP_MAX_PATH_INSTRUCTIONS {
                 return Err("a warp has much work for each scalar");
             }
@@ -224,6 +224,7 @@ impl<'a> Path<'a> {
                 }
                 of
             }
+            (OpKind::Chain(chain), _) => Estimate { once: 0, chunks: chain.ops.len() as u64 * count },
             (OpKind::SelectMask | OpKind::SelectPred { .. }, _) => {
                 let varies = op.defs.iter().any(|def| self.shape(*def) == &Shape::Varying);
                 if varies { Estimate { once: 0, chunks: count } } else { Estimate { once: 1, chunks: 0 } }

@@ -81,7 +81,7 @@ impl Codegen<'_> {
         if !self.position.full
             || self.in_section()
             || self.chunks() < 2
-            || node.ops.len() - from < CHUNK_LOOP_MIN_OPS
+            || node.ops[from..].iter().flat_map(single_ops).nth(CHUNK_LOOP_MIN_OPS - 1).is_none()
         {
             run.end = node.ops.len();
             return run;
@@ -155,6 +155,10 @@ impl Codegen<'_> {
                     if loads { fits && self.is_own_load(inst, op) } else { plain && self.is_own(inst, op) };
                 if vectors && own && self.is_everywhere(op) { Role::Own } else { Role::Other }
             }
+            OpKind::Chain(_) => {
+                let alike = op.uses[1..].iter().all(|name| self.is_alike(*name));
+                if alike && self.is_everywhere(op) { Role::Own } else { Role::Other }
+            }
             OpKind::SelectPred { .. } if self.is_vector(op.defs[0]) => {
                 let word = self.kind(op.defs[0]) != Kind::Reg(RegClass::R64);
                 if word && op.uses.iter().all(|name| self.is_alike(*name)) { Role::Own } else { Role::Other }
@@ -225,19 +229,19 @@ impl Codegen<'_> {
 
     /// Whether a chunk loop saves spills, and passes few values through memory.
     fn is_worth(&self, node: &wir::Block, run: &Run) -> bool {
-        if run.own.len() < CHUNK_LOOP_MIN_OPS {
+        let ops: Vec<&Op> = run.own.iter().flat_map(|at| single_ops(&node.ops[*at])).collect();
+        if ops.len() < CHUNK_LOOP_MIN_OPS {
             return false;
         }
         let (ins, outs) = self.ends(node, run);
         let through = ins.iter().filter(|name| self.is_vector(**name)).count() + outs.len();
-        let ops: Vec<&Op> = run.own.iter().map(|at| &node.ops[*at]).collect();
         let size = |name: wir::Value| match self.kind(name) {
             _ if !self.is_vector(name) => 0,
             Kind::Reg(RegClass::R64) => 2,
             _ => 1,
         };
         self.remark_op(&node.ops[run.own[0]]);
-        let count = run.own.len();
+        let count = ops.len();
         if through * CHUNK_LOOP_MIN_OPS_PER_SPILL > count {
             self.missed(
                 "chunk-loop",
@@ -507,6 +511,14 @@ impl Codegen<'_> {
             return self.b.bitcast(self.b.trunc(bits, self.int(like.ty().lanes())), like.ty());
         }
         self.b.load(like.ty(), pointer, align)
+    }
+}
+
+/// The instructions of a chain, or the operation itself.
+fn single_ops(op: &Op) -> &[Op] {
+    match &op.kind {
+        OpKind::Chain(chain) => &chain.ops,
+        _ => std::slice::from_ref(op),
     }
 }
 

@@ -95,6 +95,14 @@ impl EmittedValues {
         self.held[name.0 as usize].replace(NumberedRepr { id, repr })
     }
 
+    /// How a value is held, to be changed: it counts as another representation from here on.
+    pub(super) fn change(&mut self, name: wir::Value) -> Option<&mut Repr> {
+        let held = self.held[name.0 as usize].as_mut()?;
+        held.id = ReprId(self.numbered);
+        self.numbered += 1;
+        Some(&mut held.repr)
+    }
+
     /// Notes that a value is held again as it was before it was replaced.
     pub(super) fn restore(&mut self, name: wir::Value, before: Option<NumberedRepr>) {
         self.held[name.0 as usize] = before;

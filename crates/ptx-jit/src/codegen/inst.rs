@@ -7,7 +7,7 @@ use super::nan_canonical::bit;
 use super::{Codegen, LANES, Repr};
 use crate::frame::Frame;
 use crate::isel::{Known, Lower, Lowering, Operand};
-use crate::llvm::{FloatPred, Function, IntPred, Likely, Type, Value};
+use crate::llvm::{Block, FloatPred, Function, Likely, Value};
 use crate::tuning::NAN_TEST_CHUNKS;
 use crate::wir;
 use crate::wir::{Kind, Op, Shape, Site};
@@ -23,6 +23,14 @@ pub(super) enum Lanes {
     First(u32),
     /// A chunk, as a vector.
     Chunk(u32),
+}
+
+/// A branch to code for NaNs.
+pub(super) struct NanBranch {
+    /// The blocks that go on without that code.
+    before: Vec<Block>,
+    /// Where both go on.
+    on: Block,
 }
 
 impl<'a> Codegen<'a> {
@@ -198,12 +206,8 @@ impl<'a> Codegen<'a> {
                 result.push(value);
             }
         }
-        let mask = match self.values.get(op.uses[0]) {
-            Some(Repr::Mask(mask)) if self.lanes == self.job.shape.lanes() && !self.whole(op) => Some(*mask),
-            _ => None,
-        };
-        let together = if self.facts.large { again.len().max(1) } else { NAN_TEST_CHUNKS };
-        for some in again.chunks(together) {
+        let mask = self.partial_mask(op);
+        for some in again.chunks(self.nan_test_chunks()) {
             self.exact_nan((&lowering, inst), mask, &mut results[0], some);
         }
         if let Some(def) = carry_out {
@@ -229,10 +233,21 @@ impl<'a> Codegen<'a> {
         true
     }
 
-    /// Gives the NaNs among some chunks of a result the bits that the PTX semantics defines. A NaN is rare,
-    /// so one branch tests all chunks, and the complete instruction is emitted only behind it; in a large
-    /// function it is a function of its own. `mask`: the active lanes, if not all; `some`: the chunks, with
-    /// their operands.
+    /// The mask of the lanes that execute an operation, if these may not be all.
+    pub(super) fn partial_mask(&self, op: &Op) -> Option<Mask> {
+        match self.values.get(op.uses[0]) {
+            Some(Repr::Mask(mask)) if self.lanes == self.job.shape.lanes() && !self.whole(op) => Some(*mask),
+            _ => None,
+        }
+    }
+
+    /// For how many chunks one branch tests whether there is a NaN.
+    pub(super) fn nan_test_chunks(&self) -> usize {
+        if self.facts.large { self.chunks() as usize } else { NAN_TEST_CHUNKS }
+    }
+
+    /// Gives the NaNs among some chunks of a result the bits that the PTX semantics defines. `mask`: the
+    /// active lanes, if not all; `some`: the chunks, with their operands.
     fn exact_nan(
         &self,
         (lowering, inst): (&Lowering, &Inst),
@@ -240,59 +255,78 @@ impl<'a> Codegen<'a> {
         results: &mut [Value],
         some: &[(usize, Vec<Operand>)],
     ) {
-        let number = |value: Value| self.b.bitcast(value, self.b.like(value.ty(), self.b.f64()));
-        let numbers: Vec<Value> = some.iter().map(|(at, _)| number(results[*at])).collect();
-        let odd: Vec<Value> = match mask {
-            // Inactive lanes may hold NaNs, which are never read.
-            Some(mask) => {
-                let odd = some.iter().zip(&numbers).map(|((at, _), number)| {
-                    let runs = self.mask_chunk(mask, *at as u32);
-                    self.b.and(self.b.fcmp(FloatPred::Uno, *number, *number), runs)
-                });
-                odd.collect()
-            }
-            None => {
-                let pairs = numbers.chunks(2);
-                pairs.map(|pair| self.b.fcmp(FloatPred::Uno, pair[0], pair[pair.len() - 1])).collect()
-            }
-        };
-        let Some(odd) = odd.into_iter().reduce(|a, b| self.b.or(a, b)) else { return };
-        let bits = self.b.bitcast(odd, self.int(self.width));
-        let odd = self.b.icmp(IntPred::Ne, bits, self.b.zero(bits.ty()));
-        let before = self.b.current_block();
-        let exact = self.b.append_block(self.function, "exact");
-        let on = self.b.append_block(self.function, "numbers");
-        self.b.cond_br(odd, exact, on, Likely::No);
-        self.b.position_at_end(exact);
-        let mut values = Vec::new();
-        for (_, operands) in some {
-            if self.facts.large
-                && let Some(operands) = self.as_vectors(operands)
-            {
-                let ty = results[some[0].0].ty();
-                values.push(
-                    self.b.call_function(self.exact_function(lowering, inst, &operands, ty), &operands),
-                );
-                continue;
-            }
-            values.extend(self.exact_chunk(lowering, operands));
-        }
-        let end = self.b.current_block();
-        self.b.br(on);
-        self.b.position_at_end(on);
+        let numbers: Vec<(u32, Value)> = some.iter().map(|(at, _)| (*at as u32, results[*at])).collect();
+        let Some(branch) = self.if_nan(&numbers, mask) else { return };
+        let values: Vec<Value> =
+            some.iter().map(|(_, operands)| self.exact_chunk(lowering, inst, operands)).collect();
+        let before: Vec<Value> = some.iter().map(|(at, _)| results[*at]).collect();
+        let values = self.end_if_nan(branch, &before, &values);
         for ((at, _), value) in some.iter().zip(values) {
-            let phi = self.b.phi(value.ty());
-            self.b.add_incoming(phi, results[*at], before);
-            self.b.add_incoming(phi, value, end);
-            results[*at] = phi;
+            results[*at] = value;
         }
     }
 
-    /// The complete instruction for one chunk.
-    fn exact_chunk(&self, lowering: &Lowering, operands: &[Operand]) -> Vec<Value> {
-        let (b, env, lanes) = (&self.b, self.env, self.width);
-        let mut cx = Lower { b, env, lanes, carry_in: None, carry_out: None, any_nan: false };
-        lowering.emit(&mut cx, operands)
+    /// Branches if an active lane of some chunks is a NaN, and begins the code of that case. NaNs are rare,
+    /// so one branch tests all chunks, and the lanes that are not active, whose NaNs are never read, are left
+    /// out behind it. `None`: there is no number.
+    pub(super) fn if_nan(&self, numbers: &[(u32, Value)], mask: Option<Mask>) -> Option<NanBranch> {
+        let number = |value: Value| self.b.bitcast(value, self.b.like(value.ty(), self.b.f64()));
+        let pairs = numbers.chunks(2);
+        let odd = pairs.map(|pair| {
+            let [first, second] = [pair[0], pair[pair.len() - 1]].map(|(_, value)| number(value));
+            self.b.fcmp(FloatPred::Uno, first, second)
+        });
+        let odd = odd.reduce(|a, b| self.b.or(a, b))?;
+        let exact = self.b.append_block(self.function, "exact");
+        let on = self.b.append_block(self.function, "numbers");
+        let mut before = Vec::new();
+        let branch = |odd: Value, then: Block| {
+            let odd = self.any(odd);
+            let here = self.b.current_block();
+            self.b.cond_br(odd, then, on, Likely::No);
+            here
+        };
+        if let Some(mask) = mask {
+            let active = self.b.append_block(self.function, "active");
+            before.push(branch(odd, active));
+            self.b.position_at_end(active);
+            let odd = numbers.iter().map(|(chunk, value)| {
+                let number = number(*value);
+                self.b.and(self.b.fcmp(FloatPred::Uno, number, number), self.mask_chunk(mask, *chunk))
+            });
+            let odd = odd.reduce(|a, b| self.b.or(a, b))?;
+            before.push(branch(odd, exact));
+        } else {
+            before.push(branch(odd, exact));
+        }
+        self.b.position_at_end(exact);
+        Some(NanBranch { before, on })
+    }
+
+    /// Ends the code for NaNs. Returns each value of before, or the one that this code has computed.
+    pub(super) fn end_if_nan(&self, branch: NanBranch, before: &[Value], exact: &[Value]) -> Vec<Value> {
+        let end = self.b.current_block();
+        self.b.br(branch.on);
+        self.b.position_at_end(branch.on);
+        let phi = |(before, exact): (&Value, &Value)| {
+            let phi = self.b.phi(exact.ty());
+            branch.before.iter().for_each(|block| self.b.add_incoming(phi, *before, *block));
+            self.b.add_incoming(phi, *exact, end);
+            phi
+        };
+        before.iter().zip(exact).map(phi).collect()
+    }
+
+    /// The complete instruction for one chunk, by a function of the module: its code is as long as that of
+    /// ten instructions, and hardly ever executed.
+    pub(super) fn exact_chunk(&self, lowering: &Lowering, inst: &Inst, operands: &[Operand]) -> Value {
+        let vector = |operand: &Operand| match operand {
+            Operand::Value(value, _) => *value,
+            Operand::Imm(bits) => self.b.splat(self.c64(*bits), self.width),
+            Operand::Absent => unreachable!("ptxvm bug: arithmetic without an operand"),
+        };
+        let operands: Vec<Value> = operands.iter().map(vector).collect();
+        self.b.call_function(self.exact_function(lowering, inst, operands.len()), &operands)
     }
 
     /// What code for one chunk is emitted with.
@@ -301,29 +335,20 @@ impl<'a> Codegen<'a> {
         Lower { b, env, lanes, carry_in: None, carry_out: None, any_nan: false }
     }
 
-    /// The operands of an instruction of double precision as vectors of bits; `None` if they are not that.
-    fn as_vectors(&self, operands: &[Operand]) -> Option<Vec<Value>> {
-        let vector = |operand: &Operand| match operand {
-            Operand::Value(value, _) => Some(*value),
-            Operand::Imm(bits) => Some(self.b.splat(self.c64(*bits), self.width)),
-            Operand::Absent => None,
-        };
-        operands.iter().map(vector).collect()
-    }
-
     /// The function of the module that executes an instruction of double precision for one chunk.
-    fn exact_function(&self, lowering: &Lowering, inst: &Inst, operands: &[Value], ty: Type) -> Function {
+    fn exact_function(&self, lowering: &Lowering, inst: &Inst, operands: usize) -> Function {
         let name = format!("{}{}", inst.row.form().mnemonic, inst.mods);
-        let types: Vec<Type> = operands.iter().map(|operand| operand.ty()).collect();
+        let chunk = self.b.vec(self.int(64), self.width);
+        let types = vec![chunk; operands];
         let (function, new) =
-            self.b.module().internal_function(&name, self.b.fn_type(Some(ty), &types), self.env.flush);
+            self.b.module().internal_function(&name, self.b.fn_type(Some(chunk), &types), self.env.flush);
         if new {
             let here = self.b.current_block();
             self.b.position_at_end(self.b.append_block(function, ""));
-            let params: Vec<Operand> = (0..types.len() as u32)
+            let params: Vec<Operand> = (0..operands as u32)
                 .map(|at| Operand::Value(self.b.param(function, at), Known::Nothing))
                 .collect();
-            let result = self.exact_chunk(lowering, &params);
+            let result = lowering.emit(&mut self.lower_chunk(), &params);
             self.b.ret(Some(result[0]));
             self.b.position_at_end(here);
         }

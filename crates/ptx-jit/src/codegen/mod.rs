@@ -30,6 +30,7 @@ mod endpoint_test;
 mod entry_values;
 mod exit_saves;
 mod facts;
+mod float_chain;
 mod funnel_shift;
 mod index_tests;
 mod inst;
@@ -445,7 +446,7 @@ impl Codegen<'_> {
             if self.passes.sunk_masks.has(id, at) {
                 continue;
             }
-            if at >= seen && matches!(op.kind, OpKind::Inst(_)) && self.position.versioned_block != Some(id) {
+            if at >= seen && op.insts().next().is_some() && self.position.versioned_block != Some(id) {
                 let run = self.find_chunk_loop(node, at, &foreseen, &pieces);
                 seen = run.end.max(at + 1);
                 if run.apart {
@@ -469,7 +470,7 @@ impl Codegen<'_> {
                 self.coalesced_gather_at(node, &mut bunches, at);
                 self.op(op);
                 self.issue_prefetch_between_ops(op);
-                piece += self.chunks();
+                piece += self.chunks() * op.insts().count().max(1) as u32;
                 if piece + self.position.scalarized_cost.get() >= self.block_end() && !self.in_section() {
                     self.split_llvm_block();
                     piece = 0;
@@ -515,6 +516,7 @@ impl Codegen<'_> {
         use std::mem::offset_of;
         let rep = match &op.kind {
             OpKind::Inst(site) => return self.as_all(|emit| emit.inst(*site, op)),
+            OpKind::Chain(chain) => return self.as_all(|emit| emit.float_chain(chain, op)),
             OpKind::Guard(site, exit) => return self.guard(*site, exit, &op.uses),
             OpKind::SameQuotient(site) => return self.same_quotient(*site, op),
             OpKind::Rebase => return self.rebase(op),

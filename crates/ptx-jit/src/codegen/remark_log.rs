@@ -2,7 +2,7 @@
 
 use super::Codegen;
 use crate::remarks::Remarks;
-use crate::wir::{BlockId, Op, OpKind, Site};
+use crate::wir::{BlockId, Op, Site};
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 
@@ -34,7 +34,7 @@ impl Codegen<'_> {
 
     /// The operation that remarks are about from here on, if it is an instruction.
     pub(super) fn remark_op(&self, op: &Op) {
-        if let OpKind::Inst(site) = op.kind {
+        if let Some((site, _)) = op.insts().next() {
             self.remarks.site.set(Some(site));
         }
     }

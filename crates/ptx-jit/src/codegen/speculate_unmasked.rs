@@ -83,7 +83,9 @@ impl Codegen<'_> {
                         loads += 1;
                     }
                 }
-                OpKind::Ahead(_)
+                OpKind::Chain(_) if *mask.get_or_insert(op.uses[0]) != op.uses[0] => return None,
+                OpKind::Chain(_)
+                | OpKind::Ahead(_)
                 | OpKind::Guard(..)
                 | OpKind::SelectMask
                 | OpKind::SelectPred { .. }

@@ -102,6 +102,7 @@ impl Codegen<'_> {
                     own
                 }
                 OpKind::SelectPred { .. } => self.is_varying(op.defs[0]),
+                OpKind::Chain(_) => true,
                 OpKind::Guard(..) | OpKind::SelectMask => return None,
                 OpKind::Truths { .. } | OpKind::InRange { .. } if self.is_varying(op.uses[0]) => return None,
                 _ => false,
@@ -179,7 +180,7 @@ impl Codegen<'_> {
         let mut ins: Vec<wir::Value> = Vec::new();
         for at in own {
             let op = &node.ops[*at];
-            if matches!(op.kind, OpKind::Inst(_)) && !self.whole(op) {
+            if op.insts().next().is_some() && !self.whole(op) {
                 return None;
             }
             for name in &op.uses {

@@ -221,7 +221,8 @@ impl Codegen<'_> {
                     && inst.srcs.iter().all(plain)
                     && crate::isel::choose(inst, &self.env).is_some_and(|lowering| !lowering.branches)
             }
-            OpKind::Load(_)
+            OpKind::Chain(_)
+            | OpKind::Load(_)
             | OpKind::Reload(_)
             | OpKind::Spill(_)
             | OpKind::Restore(..)

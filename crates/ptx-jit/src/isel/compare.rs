@@ -202,8 +202,10 @@ fn comparing(
         finish(l, &truths, srcs)
     };
     let mut lowering = Lowering::new(Box::new(emit));
-    if ty == Ty::F32 {
-        lowering.number_srcs = 0b11;
+    match ty {
+        Ty::F32 => lowering.number_srcs = 0b11,
+        Ty::F64 => lowering.double_srcs = 0b11,
+        _ => {}
     }
     Some(lowering)
 }

@@ -135,7 +135,8 @@ fn float_to_int(q: &Query<'_>, d: Ty, a: Ty) -> Option<Lowering> {
         let number = if rnd == Rnd::Rzi { number } else { l.integral(number, rnd) };
         l.integer_of(number, d, a)
     })?;
-    Some(Lowering { number_srcs: u32::from(a == Ty::F32), ..lowering })
+    let (number_srcs, double_srcs) = (u32::from(a == Ty::F32), u32::from(a == Ty::F64));
+    Some(Lowering { number_srcs, double_srcs, ..lowering })
 }
 
 fn float_to_float(q: &Query<'_>, d: Ty, a: Ty) -> Option<Lowering> {
@@ -215,7 +216,7 @@ fn float_to_float(q: &Query<'_>, d: Ty, a: Ty) -> Option<Lowering> {
                 };
                 if sat { l.saturated(number) } else { number }
             })?;
-            Some(Lowering { loose_nan: !sat, ..lowering })
+            Some(Lowering { double_srcs: 1, loose_nan: !sat, ..lowering })
         }
         (Ty::F64, Ty::F64) => {
             q.keeps_subnormals()?;

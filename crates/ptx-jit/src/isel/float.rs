@@ -118,7 +118,7 @@ fn arithmetic(q: &Query<'_>, ty: Ty, operands: usize, op: &'static Arithmetic) -
             let result = op.emit(l, round, v);
             if l.any_nan { result } else { l.number_or_nan_f64(result, v) }
         })?;
-        return Some(Lowering { rare_nan: true, ..lowering });
+        return Some(Lowering { nan_follows: true, rare_nan: true, ..lowering });
     }
     if ty == Ty::F32x2 {
         return pairs(q, operands, op, round);
@@ -255,14 +255,14 @@ fn on_bits(q: &Query<'_>, ty: Ty, f: fn(&Builder<'_>, Value, Value) -> Value) ->
         let int = l.int(ty.bits());
         let bits = l.b.bitcast(number, int);
         let result = l.b.bitcast(f(l.b, bits, l.b.const_int(int, 1 << (ty.bits() - 1))), number.ty());
-        if ty == Ty::F32 {
+        if ty == Ty::F32 || l.any_nan {
             return result;
         }
         let nan = l.b.fcmp(FloatPred::Uno, number, number);
         l.b.select(nan, l.quiet(number), result)
     })?;
     let single = ty == Ty::F32;
-    Some(Lowering { number_srcs: u32::from(single), loose_nan: single, ..lowering })
+    Some(Lowering { number_srcs: u32::from(single), loose_nan: single, nan_follows: !single, ..lowering })
 }
 
 pub(super) fn abs(q: &Query<'_>, ty: Ty) -> Option<Lowering> {

@@ -111,7 +111,7 @@ pub(crate) struct Lower<'b, 'm> {
     pub(crate) carry_in: Option<Value>,
     /// The new carry flag, if the instruction writes one.
     pub(crate) carry_out: Option<Value>,
-    /// Whether NaNs of double precision may have any bits if [`Lowering::rare_nan`] is set.
+    /// Whether NaNs of double precision may have any bits if [`Lowering::nan_follows`] is set.
     pub(crate) any_nan: bool,
 }
 
@@ -124,6 +124,8 @@ pub(crate) struct Lowering {
     /// Sources (bit `i` for source `i`) that are read as `.f32` numbers: the bits of their NaNs do not affect
     /// the result.
     pub(crate) number_srcs: u32,
+    /// The same of `.f64` numbers.
+    pub(crate) double_srcs: u32,
     /// Sources whose bits may be copied to the destination: if they may hold any NaN, so may the destination.
     pub(crate) copied_srcs: u32,
     /// Whether the destination may hold any NaN in place of 0x7fffffff.
@@ -132,8 +134,10 @@ pub(crate) struct Lowering {
     pub(crate) reads_carry: bool,
     /// Whether it emits branches: emission then continues in another block.
     pub(crate) branches: bool,
-    /// Whether most of the cost of a double precision result is for the bits of NaNs; [`Lower::any_nan`]
-    /// leaves that part out.
+    /// Whether a result in double precision is a NaN in each lane where a source is one, and
+    /// [`Lower::any_nan`] leaves out what gives it the right bits.
+    pub(crate) nan_follows: bool,
+    /// Whether, besides, most of the cost is for these bits.
     pub(crate) rare_nan: bool,
 }
 
@@ -142,10 +146,12 @@ impl Lowering {
         Lowering {
             emit,
             number_srcs: 0,
+            double_srcs: 0,
             copied_srcs: 0,
             loose_nan: false,
             reads_carry: false,
             branches: false,
+            nan_follows: false,
             rare_nan: false,
         }
     }

@@ -18,7 +18,7 @@ use ptx_exec::lanes::{FULL, LANES, Registers};
 use ptx_exec::mem::{Memory, View};
 use ptx_exec::warp::{GridShape, WarpState};
 
-use super::{Env, Known, Lower, Operand, choose, class_bits, lower};
+use super::{Env, Known, Lower, Lowering, Operand, choose, class_bits, lower};
 use crate::llvm::{Builder, Flush, Session};
 
 /// Rounds of 32 lanes for each instruction.
@@ -195,6 +195,7 @@ struct Case {
     step: StepFn,
     /// The sources that the lowering declares to read as numbers.
     number_srcs: u32,
+    double_srcs: u32,
     /// A source that is the same scalar in all lanes.
     same: Option<Reg>,
 }
@@ -247,8 +248,9 @@ fn cases(sample: &Inst) -> Vec<Case> {
         inst.dsts[1] = Dst::Sink;
         all.push(inst);
     }
-    let case =
-        |inst, same| ptx_exec::bind::lone_step(&inst).map(|step| Case { inst, step, number_srcs: 0, same });
+    let case = |inst, same| {
+        ptx_exec::bind::lone_step(&inst).map(|step| Case { inst, step, number_srcs: 0, double_srcs: 0, same })
+    };
     // Divisors that are the same in all lanes.
     let common = match (sample.op, sample.srcs.get(1).and_then(register)) {
         (Op::Div | Op::Rem, Some(divisor)) => case(sample.clone(), Some(divisor)),
@@ -522,7 +524,7 @@ fn compare(
 /// Checks the sources that a lowering declares to read as numbers: another NaN in them gives the same
 /// results.
 fn nan_bits_do_not_matter(interpreter: &mut Interpreter, case: &Case, inputs: &[Vec<u64>], what: &str) {
-    if case.number_srcs == 0 {
+    if case.number_srcs | case.double_srcs == 0 {
         return;
     }
     let dsts: Vec<Reg> = case.inst.dsts.iter().filter_map(written).collect();
@@ -533,9 +535,14 @@ fn nan_bits_do_not_matter(interpreter: &mut Interpreter, case: &Case, inputs: &[
     for (lane, inputs) in inputs.iter().enumerate() {
         let sources = case.inst.srcs.iter().enumerate().filter_map(|(i, src)| Some((i, register(src)?)));
         for ((i, reg), value) in sources.zip(inputs) {
-            let nan = f32::from_bits(*value as u32).is_nan();
-            let number = case.number_srcs >> i & 1 != 0;
-            interpreter.set(reg, lane, if number && nan { 0x7fff_ffff } else { *value });
+            let single = case.number_srcs >> i & 1 != 0 && f32::from_bits(*value as u32).is_nan();
+            let double = case.double_srcs >> i & 1 != 0 && f64::from_bits(*value).is_nan();
+            let value = match (single, double) {
+                (true, _) => 0x7fff_ffff,
+                (false, true) => 0x7fff_ffff_ffff_ffff,
+                (false, false) => *value,
+            };
+            interpreter.set(reg, lane, value);
         }
     }
     interpreter.run(&case.step);
@@ -584,8 +591,8 @@ fn all_forms(wanted: fn(Op) -> bool) {
                     made.truncate(1 + others);
                 }
                 all.extend(made.into_iter().filter_map(|case| {
-                    let number_srcs = choose(&case.inst, &env)?.number_srcs;
-                    Some(Case { number_srcs, ..case })
+                    let Lowering { number_srcs, double_srcs, .. } = choose(&case.inst, &env)?;
+                    Some(Case { number_srcs, double_srcs, ..case })
                 }));
             }
             for (turn, batch) in all.chunks(64).enumerate() {

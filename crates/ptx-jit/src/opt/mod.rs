@@ -1,10 +1,11 @@
-//! Transformations of WIR: phi elimination, value numbering, dead code elimination, versioning and bounds
-//! checks.
+//! Transformations of WIR: phi elimination, value numbering, dead code elimination, versioning, chains of
+//! arithmetic and bounds checks.
 //!
 //! Invariant: each leaves a function that computes the same in every active lane.
 
 pub(crate) mod checks;
 pub(crate) mod dce;
+pub(crate) mod float_chains;
 pub(crate) mod gvn;
 pub(crate) mod phi_elim;
 pub(crate) mod version_indices;

@@ -79,6 +79,10 @@ pub enum OpKind {
     /// (with all lanes, and masked) if it reads a clock. Defs: the registers of its destinations in their
     /// order, and the carry mask if it writes that.
     Inst(Site),
+    /// Double precision arithmetic whose NaNs are looked for once, behind all of it. Uses: the mask of the
+    /// lanes that execute it, and the registers that its instructions read from outside, each once. Defs:
+    /// those of its results that are read outside.
+    Chain(Box<Chain>),
     /// The first value in lanes of the mask, the second in the others. Uses: mask, first, second.
     SelectMask,
     /// The first value in lanes where the predicate (negated if so) is true, the second in the others. Uses:
@@ -164,6 +168,19 @@ pub enum OpKind {
     /// Before an access: the side exit to take if the access fails a check. In a coarse warp, and where the
     /// instruction needs it ([`Effects::exits_before`]). Uses: those of the exit.
     Spare(Site, Box<Exit>),
+}
+
+/// Instructions of which each gives a NaN in a lane where an operand is one
+/// ([`opt::float_chains`](crate::opt::float_chains)). So a NaN of any of them shows in the results that do
+/// not lead to other results of the chain.
+#[derive(Clone, Debug)]
+pub struct Chain {
+    /// The instructions ([`OpKind::Inst`]) in their order, under the mask of the chain.
+    pub ops: Vec<Op>,
+    /// Results that show whether a NaN is among those whose bits are read.
+    pub tested: Vec<Value>,
+    /// Results that are read as numbers only, so that a NaN may have any bits.
+    pub any_nan: Vec<Value>,
 }
 
 /// An instruction of the PTX function: a block and an index in it. The terminator has the index behind the
@@ -412,8 +429,20 @@ impl Func {
 
     /// The instructions, those of copies included.
     pub(crate) fn instructions(&self) -> impl Iterator<Item = Site> + '_ {
-        self.blocks.iter().flat_map(|block| &block.ops).filter_map(|op| match op.kind {
-            OpKind::Inst(site) => Some(site),
+        let sites = self.blocks.iter().flat_map(|block| &block.ops).flat_map(Op::insts);
+        sites.map(|(site, _)| site)
+    }
+}
+
+impl Op {
+    /// The instructions that it executes, each as an operation: those of a chain, or itself if it is one.
+    pub(crate) fn insts(&self) -> impl Iterator<Item = (Site, &Op)> {
+        let ops = match &self.kind {
+            OpKind::Chain(chain) => chain.ops.as_slice(),
+            _ => std::slice::from_ref(self),
+        };
+        ops.iter().filter_map(|op| match op.kind {
+            OpKind::Inst(site) => Some((site, op)),
             _ => None,
         })
     }

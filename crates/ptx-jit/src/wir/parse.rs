@@ -9,8 +9,8 @@
 use super::group::{Group, GroupKind, Member};
 use super::uses::DefUse;
 use super::{
-    Affine, Block, BlockId, Cond, Entry, Exit, ExitReason, Func, Kind, Op, OpKind, Pending, Phi, Resume,
-    Shape, Site, Term, Value,
+    Affine, Block, BlockId, Chain, Cond, Entry, Exit, ExitReason, Func, Kind, Op, OpKind, Pending, Phi,
+    Resume, Shape, Site, Term, Value,
 };
 use ptx::ir::{Reg, RegClass};
 use std::fmt;
@@ -439,6 +439,24 @@ impl Reader {
         if let OpKind::Guard(_, exit) | OpKind::Ahead(exit) | OpKind::Spare(_, exit) = &mut kind {
             **exit = words.exit()?;
         }
+        if let OpKind::Chain(chain) = &mut kind {
+            let mask = *uses.first().ok_or("a chain without a mask")?;
+            while words.takes("[") {
+                let def = self.def(words)?;
+                words.expect("=")?;
+                let kind = OpKind::Inst(words.site()?);
+                let uses: Vec<Value> = std::iter::once(mask).chain(words.values()?).collect();
+                uses.iter().for_each(|value| self.highest = self.highest.max(value.0));
+                chain.ops.push(Op { kind, uses, defs: vec![def], access: None });
+                words.expect("]")?;
+            }
+            for (word, values) in [("tested", &mut chain.tested), ("any-nan", &mut chain.any_nan)] {
+                if words.takes(word) {
+                    *values = words.values()?;
+                }
+            }
+        }
+        let Some(block) = self.blocks.last_mut() else { return Ok(()) };
         let op = Op { kind, uses, defs, access: None };
         op.for_each_use(&mut |value| self.highest = self.highest.max(value.0));
         block.ops.push(op);
@@ -507,6 +525,10 @@ fn op_kind(word: &str, words: &mut Words<'_>) -> Parsed<(OpKind, Vec<Value>)> {
     };
     let kind = match word {
         "inst" => OpKind::Inst(words.site()?),
+        // Its instructions are behind the operands.
+        "chain" => {
+            OpKind::Chain(Box::new(Chain { ops: Vec::new(), tested: Vec::new(), any_nan: Vec::new() }))
+        }
         "select-mask" => OpKind::SelectMask,
         "select-pred" => OpKind::SelectPred { negated: false },
         "select-pred-not" => OpKind::SelectPred { negated: true },

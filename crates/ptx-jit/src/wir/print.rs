@@ -23,7 +23,9 @@
 //! left out: [`Func::needed`], and kinds of values that nothing defines. Printing, parsing and printing gives
 //! the same text.
 
-use super::{Block, Cond, Exit, ExitReason, Func, Kind, Op, OpKind, Pending, Shape, Site, Term, Value};
+use super::{
+    Block, Chain, Cond, Exit, ExitReason, Func, Kind, Op, OpKind, Pending, Shape, Site, Term, Value,
+};
 use ptx::ir::{Function, Program, Reg, RegClass};
 use std::fmt::{self, Write};
 
@@ -103,6 +105,7 @@ impl Printer<'_> {
         let not = |negated: bool| if negated { "-not" } else { "" };
         match &op.kind {
             OpKind::Inst(site) => write!(self.out, "inst {}", At(*site))?,
+            OpKind::Chain(_) => write!(self.out, "chain")?,
             OpKind::SelectMask => write!(self.out, "select-mask")?,
             OpKind::SelectPred { negated } => write!(self.out, "select-pred{}", not(*negated))?,
             OpKind::Load(reg) => write!(self.out, "load {reg}")?,
@@ -143,6 +146,7 @@ impl Printer<'_> {
                     write!(self.out, "{}{text}", if text.is_empty() { "" } else { " ; " })?;
                 }
             }
+            OpKind::Chain(chain) => self.chain(chain)?,
             OpKind::Inst(site) => {
                 self.comment(*site)?;
                 if let (Some(plan), Some(_)) = (&op.access, self.ptx) {
@@ -152,6 +156,31 @@ impl Printer<'_> {
             _ => {}
         }
         writeln!(self.out)
+    }
+
+    /// The instructions of a chain, their results, and the lines that they stand in.
+    fn chain(&mut self, chain: &Chain) -> fmt::Result {
+        for op in &chain.ops {
+            let (OpKind::Inst(site), [def]) = (&op.kind, op.defs.as_slice()) else { continue };
+            write!(self.out, " [")?;
+            self.def(*def)?;
+            write!(self.out, " = {}", At(*site))?;
+            self.values(op.uses.get(1..).unwrap_or_default())?;
+            write!(self.out, "]")?;
+        }
+        for (word, values) in [("tested", &chain.tested), ("any-nan", &chain.any_nan)] {
+            if !values.is_empty() {
+                write!(self.out, " {word}")?;
+                self.values(values)?;
+            }
+        }
+        let Some((program, function)) = self.ptx else { return Ok(()) };
+        let insts = chain.ops.iter().flat_map(Op::insts).filter_map(|(site, _)| site.inst(function));
+        for (at, inst) in insts.enumerate() {
+            let comma = if at == 0 { " ; line" } else { "," };
+            write!(self.out, "{comma} {}: {}", program.source.line(inst.span), inst.row.form().mnemonic)?;
+        }
+        Ok(())
     }
 
     fn term(&mut self, term: &Term) -> fmt::Result {

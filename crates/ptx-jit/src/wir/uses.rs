@@ -200,6 +200,9 @@ impl Op {
     /// Calls `f` with each value that is read, to replace it.
     pub fn for_each_use_mut(&mut self, f: &mut impl FnMut(&mut Value)) {
         self.uses.iter_mut().for_each(&mut *f);
+        if let OpKind::Chain(chain) = &mut self.kind {
+            chain.ops.iter_mut().flat_map(|op| &mut op.uses).for_each(&mut *f);
+        }
         if let OpKind::Guard(_, exit) | OpKind::Ahead(exit) | OpKind::Spare(_, exit) = &mut self.kind {
             exit.for_each_use_mut(f);
         }

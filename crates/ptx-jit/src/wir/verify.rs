@@ -21,7 +21,7 @@ use super::dom::Dominators;
 use super::lattice::LIMIT;
 use super::uses::{Def, DefUse};
 use super::{
-    Block, BlockId, Cond, Effects, Exit, ExitReason, Func, Kind, Op, OpKind, Shape, Site, Term, Value,
+    Block, BlockId, Chain, Cond, Effects, Exit, ExitReason, Func, Kind, Op, OpKind, Shape, Site, Term, Value,
 };
 use ptx::ir::{Addr, Base, Function, Inst, Reg, RegClass, Src};
 use ptx::isa::{Op as O, Ty};
@@ -222,6 +222,7 @@ impl<E: Effects> Verifier<'_, E> {
             || op.defs.first().map_or_else(|| Err("it defines nothing".to_owned()), |def| self.kind(*def));
         let (uses, defs): (Vec<Kind>, Vec<Kind>) = match &op.kind {
             OpKind::Inst(site) => return self.instruction(*site, op),
+            OpKind::Chain(chain) => return self.chain(chain, op),
             OpKind::SelectMask => (vec![Mask, defined()?, defined()?], vec![defined()?]),
             OpKind::SelectPred { .. } => (vec![PRED, defined()?, defined()?], vec![defined()?]),
             OpKind::Load(reg) | OpKind::Reload(reg) => (vec![], vec![Kind::Reg(reg.class)]),
@@ -293,6 +294,36 @@ impl<E: Effects> Verifier<'_, E> {
         }
         self.all(&op.uses, &uses)?;
         self.all(&op.defs, &defs)
+    }
+
+    /// A chain reads what its instructions read from outside and define not before, and defines results of
+    /// theirs. Each result that is read outside has its own bits or may be any NaN.
+    fn chain(&self, chain: &Chain, op: &Op) -> Checked {
+        let [mask, ..] = op.uses[..] else { return Err("a chain without a mask".to_owned()) };
+        let (mut uses, mut made) = (vec![mask], Vec::new());
+        for inner in &chain.ops {
+            let (OpKind::Inst(site), [def]) = (&inner.kind, inner.defs.as_slice()) else {
+                return Err("a chain of an operation that is not one result's".to_owned());
+            };
+            self.instruction(*site, inner)?;
+            if inner.uses[0] != mask || !self.effects.is_pure(self.inst(*site)?) {
+                return Err("a chain of an instruction under another mask, or with an effect".to_owned());
+            }
+            for value in &inner.uses {
+                if !made.contains(value) && !uses.contains(value) {
+                    uses.push(*value);
+                }
+            }
+            made.push(*def);
+        }
+        let made = |values: &[Value]| values.iter().all(|value| made.contains(value));
+        if uses != op.uses || !made(&op.defs) || !made(&chain.tested) {
+            return Err("a chain whose operands or results are not its instructions'".to_owned());
+        }
+        if !chain.any_nan.iter().chain(&chain.tested).all(|value| op.defs.contains(value)) {
+            return Err("a chain that tests a value which nothing reads outside".to_owned());
+        }
+        Ok(())
     }
 
     fn term(&self, term: &Term) -> Checked {
@@ -435,6 +466,7 @@ impl<E: Effects> Verifier<'_, E> {
 fn name(op: &Op) -> &'static str {
     match op.kind {
         OpKind::Inst(_) => "inst",
+        OpKind::Chain(_) => "chain",
         OpKind::SelectMask => "select-mask",
         OpKind::SelectPred { .. } => "select-pred",
         OpKind::Load(_) => "load",

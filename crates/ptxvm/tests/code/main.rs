@@ -6,6 +6,7 @@ mod auto;
 mod butterflies;
 mod clocks;
 mod directed_roundings;
+mod double_chains;
 #[path = "../support/everywhere.rs"]
 mod everywhere;
 mod exhaustive;

@@ -276,6 +276,10 @@ impl<M: Effects> Classifier<'_, M> {
                 }
                 changed
             }
+            OpKind::Chain(_) => {
+                let set = |changed, def: &Value| self.set(*def, Shape::Varying) | changed;
+                op.defs.iter().fold(false, set)
+            }
             OpKind::SelectMask if func.kinds[op.defs[0].0 as usize] == Kind::Mask => {
                 self.set(op.defs[0], Shape::Uniform(None))
             }
