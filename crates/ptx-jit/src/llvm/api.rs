@@ -296,7 +296,6 @@ pub(super) fn load() -> Result<&'static Api, Error> {
             // SAFETY: as above; `OnceLock` allows one thread at a time.
             unsafe { function() };
         }
-        super::exit::precede_destructors(api.LLVMGetVersion as *const () as usize);
         // LLVM is never unloaded: compiled code and its tables outlive this function.
         std::mem::forget(library);
         Ok(api)

@@ -32,7 +32,7 @@ use super::destructors;
 use super::park::{self, Interruptible, Parking};
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, Once, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long the end of the process waits for work that finishes by itself. Chosen: most kernels take less.
@@ -116,11 +116,14 @@ pub fn guard_this_thread() {
     let _ = GUARD.try_with(|_| ());
 }
 
-/// Lets the end of the process stop the work in LLVM before LLVM's destructors run. It must be called once,
-/// when LLVM was loaded; `address` lies in its code.
-pub(super) fn precede_destructors(address: usize) {
-    let precedes = destructors::run_first(address, || stop_workers(GRACE));
-    PRECEDES_DESTRUCTORS.store(precedes, Ordering::SeqCst);
+/// Lets the end of the process stop the work in LLVM before LLVM's destructors run; LLVM is loaded. A second
+/// call has no effect.
+pub(super) fn precede_destructors() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let first = |address| destructors::run_first(address, || stop_workers(GRACE));
+        PRECEDES_DESTRUCTORS.store(address_in_library().is_some_and(first), Ordering::SeqCst);
+    });
 }
 
 /// Calls `action` when the process ends, once the work in LLVM is stopped; not in a process that never began

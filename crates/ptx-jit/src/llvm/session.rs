@@ -17,7 +17,7 @@ use llvm_sys::target_machine::{
 };
 
 use super::api::{Error, call, load, take_message};
-use super::exit::Working;
+use super::exit::{self, Working};
 use super::module::{Module, c_name};
 
 /// A code generator; threads may share it.
@@ -77,6 +77,7 @@ impl Session {
     pub fn new(target: Target) -> Result<Session, Error> {
         let _working = Working::begin()?;
         load()?;
+        exit::precede_destructors();
         let triple = take_c_message(call!(LLVMGetDefaultTargetTriple()));
         let machine = Machine::new(target, &triple, Effort::Usual)?;
         let data = call!(LLVMCreateTargetDataLayout(machine.0));
