@@ -5,6 +5,8 @@
 //! out, to test its effect ([`Passes::without`]). Kernels that are executed are compiled with all passes. A
 //! build with debug assertions verifies the function after each pass.
 
+use crate::analysis::loop_kind::loop_kinds;
+use crate::analysis::scalar_evolution::ScalarEvolution;
 use crate::analysis::{Analyses, divergence, range, shape};
 use crate::build::cfg::Copies;
 use crate::build::{cfg, spill, ssa};
@@ -14,6 +16,7 @@ use crate::mem::group::Grouping;
 use crate::mem::plan::Planner;
 use crate::opt::checks::coalesce::Coalescing;
 use crate::opt::checks::predicate;
+use crate::opt::prefetch::Prefetching;
 use crate::opt::{dce, float_chains, gvn, phi_elim, version_indices};
 use crate::target::Target;
 use crate::tuning::{
@@ -65,11 +68,13 @@ pub enum Pass {
     LoopPredication,
     /// Groups of accesses that are emitted together.
     Groups,
+    /// What is prefetched beside accesses.
+    Prefetches,
 }
 
 impl Pass {
     /// All passes, in their order.
-    pub const ALL: [Pass; 16] = [
+    pub const ALL: [Pass; 17] = [
         Pass::Divergence,
         Pass::IfConvert,
         Pass::Build,
@@ -86,6 +91,7 @@ impl Pass {
         Pass::Checks,
         Pass::LoopPredication,
         Pass::Groups,
+        Pass::Prefetches,
     ];
 
     /// The name that file tests use.
@@ -107,6 +113,7 @@ impl Pass {
             Pass::Checks => "checks",
             Pass::LoopPredication => "loop-predication",
             Pass::Groups => "groups",
+            Pass::Prefetches => "prefetches",
         }
     }
 
@@ -127,9 +134,9 @@ impl Passes {
     /// All that make a function.
     pub(crate) const ALL: Passes = Passes { off: None, last: Pass::VersionIndices };
     /// Also those that plan how it accesses memory.
-    pub(crate) const PLANS: Passes = Passes { off: None, last: Pass::Groups };
+    pub(crate) const PLANS: Passes = Passes { off: None, last: Pass::Prefetches };
     /// The same without groups of accesses: each access is emitted on its own.
-    pub(crate) const SINGLE_ACCESSES: Passes = Passes { off: None, last: Pass::LoopPredication };
+    pub(crate) const SINGLE_ACCESSES: Passes = Passes { off: Some(Pass::Groups), last: Pass::Prefetches };
 
     /// All but one, up to another.
     pub(crate) fn without(off: Option<Pass>, last: Pass) -> Self {
@@ -239,13 +246,13 @@ fn is_too_much(func: &Func, divergence: &divergence::Facts) -> bool {
 }
 
 /// Makes chains of arithmetic, and plans how a function accesses memory, after which it is complete: the
-/// strategy of each access, and the bounds checks and the groups of accesses of each block. Returns what is
-/// known of its values.
+/// strategy of each access, the bounds checks and the groups of accesses of each block, and the prefetches.
+/// `by_warp`: whether a coarse warp computes vectors warp by warp. Returns what is known of its values.
 pub(crate) fn plan_memory(
     func: &mut Func,
     (program, function): (&Program, &Function),
     (layout, objects): (&Layout, Option<&AccessObjects>),
-    launch: LaunchShape,
+    (launch, by_warp): (LaunchShape, bool),
     target: Target,
     passes: Passes,
 ) -> Analyses {
@@ -253,7 +260,7 @@ pub(crate) fn plan_memory(
         let env = Env { target, flush: Flush::Never, sm: u32::from(program.target.sm.number) };
         float_chains::form(func, function, &env);
     }
-    let analyses = Analyses::of(func, (program, function), layout, launch);
+    let mut analyses = Analyses::of(func, (program, function), layout, launch);
     if passes.has(Pass::Accesses) {
         let planner = Planner { func, function, program, layout, objects, launch, target };
         let plans = planner.blocks(&analyses);
@@ -281,6 +288,11 @@ pub(crate) fn plan_memory(
         for (block, groups) in func.blocks.iter_mut().zip(groups) {
             block.groups = groups.into_iter().map(Rc::new).collect();
         }
+    }
+    if passes.has(Pass::Prefetches) {
+        analyses.evolution = ScalarEvolution::new(func, function, launch);
+        let (evolution, loops) = (&analyses.evolution, loop_kinds(function));
+        Prefetching { program, function, launch, target, by_warp, evolution, loops: &loops }.decide(func);
     }
     analyses
 }

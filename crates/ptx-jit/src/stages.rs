@@ -35,7 +35,8 @@ pub fn after(
         | Pass::Accesses
         | Pass::Checks
         | Pass::LoopPredication
-        | Pass::Groups => Pass::VersionIndices,
+        | Pass::Groups
+        | Pass::Prefetches => Pass::VersionIndices,
         other => other,
     };
     if off == Some(Pass::Build) {
@@ -91,7 +92,12 @@ pub fn on_text(
             _ = version_indices::version(&mut func, function, &effects, classify);
         }
         Pass::Constants => more = constants(&func, (program, function), launch),
-        Pass::FloatChains | Pass::Accesses | Pass::Checks | Pass::LoopPredication | Pass::Groups => {
+        Pass::FloatChains
+        | Pass::Accesses
+        | Pass::Checks
+        | Pass::LoopPredication
+        | Pass::Groups
+        | Pass::Prefetches => {
             plan(&mut func, (program, function), launch, Passes::without(None, pass));
         }
         Pass::Divergence | Pass::IfConvert | Pass::Build | Pass::Ssa => {
@@ -131,7 +137,7 @@ fn ranges(func: &Func, function: &Function, launch: LaunchShape) -> String {
 fn plan(func: &mut Func, (program, function): (&Program, &Function), launch: LaunchShape, passes: Passes) {
     let level = Level::ALL.into_iter().find(|level| level.lanes() == launch.chunk);
     let target = Target::generic(level.unwrap_or(Level::Baseline));
-    plan_memory(func, (program, function), (&layout(program), None), launch, target, passes);
+    plan_memory(func, (program, function), (&layout(program), None), (launch, false), target, passes);
 }
 
 fn layout(program: &Program) -> Layout {

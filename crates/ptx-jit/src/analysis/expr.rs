@@ -365,6 +365,7 @@ mod tests {
             uses: values.iter().copied().map(Value).collect(),
             defs: Vec::new(),
             access: None,
+            prefetch: None,
         };
         assert_eq!(operands(&insts[0], &op(&[0, 7]))[0], Operand::Based(Value(7), 8));
         let all = operands(&insts[1], &op(&[0, 8, 9]));

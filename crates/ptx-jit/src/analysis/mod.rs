@@ -7,7 +7,9 @@ pub(crate) mod address;
 pub(crate) mod constant;
 pub(crate) mod divergence;
 pub(crate) mod expr;
+pub(crate) mod loop_kind;
 pub mod range;
+pub(crate) mod scalar_evolution;
 pub mod shape;
 pub(crate) mod thread_constant;
 
@@ -23,6 +25,9 @@ pub(crate) struct Analyses {
     pub(crate) bounds: Vec<Option<range::Bound>>,
     pub(crate) addresses: address::AddressFacts,
     pub(crate) constants: constant::Constants,
+    /// By how much values grow from one CTA to the next, and from one iteration to the next. It is found when
+    /// prefetches are decided.
+    pub(crate) evolution: scalar_evolution::ScalarEvolution,
 }
 
 impl Analyses {
@@ -46,6 +51,6 @@ impl Analyses {
         let addresses = address::AddressFacts::find(func, function, &bounds);
         let facts = constant::Facts { func, function, program, layout, launch, bounds: &bounds };
         let constants = constant::Constants::find(facts);
-        Analyses { bounds, addresses, constants }
+        Analyses { bounds, addresses, constants, ..Self::default() }
     }
 }

@@ -271,6 +271,7 @@ impl<M: Effects> Builder<'_, M> {
             uses: uses.to_vec(),
             defs: defs.to_vec(),
             access: None,
+            prefetch: None,
         });
     }
 

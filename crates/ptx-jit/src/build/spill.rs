@@ -94,7 +94,13 @@ pub(super) fn insert(block: &mut Block, spilled: impl Fn(Value) -> Option<Reg>, 
         if let Some(reg) = spilled(name)
             && known.insert(name)
         {
-            ops.push(Op { kind: OpKind::Reload(reg), uses: Vec::new(), defs: vec![name], access: None });
+            ops.push(Op {
+                kind: OpKind::Reload(reg),
+                uses: Vec::new(),
+                defs: vec![name],
+                access: None,
+                prefetch: None,
+            });
         }
     };
     for op in std::mem::take(&mut block.ops) {
@@ -105,7 +111,13 @@ pub(super) fn insert(block: &mut Block, spilled: impl Fn(Value) -> Option<Reg>, 
             if let Some(reg) = spilled(def) {
                 known.insert(def);
                 let uses = vec![mask, def];
-                ops.push(Op { kind: OpKind::Spill(reg), uses, defs: Vec::new(), access: None });
+                ops.push(Op {
+                    kind: OpKind::Spill(reg),
+                    uses,
+                    defs: Vec::new(),
+                    access: None,
+                    prefetch: None,
+                });
             }
         }
     }

@@ -2,11 +2,10 @@
 //!
 //! Invariant: nothing here depends on emitted code.
 
-use super::prefetch_next_cta::{LoopKind, loops};
-use super::scalar_evolution::ScalarEvolution;
 use super::symbolic_stride::SymbolicStrides;
 use super::{Input, endpoint_test};
 use crate::analysis::Analyses;
+use crate::analysis::loop_kind::{LoopKind, loop_kinds};
 use crate::isel::Lowering;
 use crate::reduction_buffer::{Kind, kind};
 use crate::tuning::LARGE_FUNCTION_MIN_INSTRUCTIONS;
@@ -27,8 +26,6 @@ pub(super) struct Facts {
     pub(super) readers: Readers,
     /// Which blocks are on every path to a block.
     pub(super) dominators: Dominators,
-    /// By how much values grow from one CTA to the next, and from one iteration to the next.
-    pub(super) scalar_evolution: ScalarEvolution,
     pub(super) symbolic_strides: SymbolicStrides,
     /// For each PTX block, the kind of loop that it belongs to.
     pub(super) loops: Vec<LoopKind>,
@@ -60,9 +57,8 @@ impl Facts {
             def_use: DefUse::new(job.func),
             readers: endpoint_test::readers(job.func),
             dominators: Dominators::new(job.func),
-            scalar_evolution: ScalarEvolution::new(job.func, job.function, job.shape),
             symbolic_strides: SymbolicStrides::default(),
-            loops: loops(job.function),
+            loops: loop_kinds(job.function),
             waits: crate::effects::waiting_blocks(job.function),
             updates: crate::effects::has_atomics(job.function),
             reductions: kind(job.function),

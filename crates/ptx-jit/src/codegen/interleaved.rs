@@ -184,8 +184,7 @@ impl<'a> Codegen<'a> {
         let first = piece.members[0].offset;
         for member in &piece.members {
             let op = &node.ops[member.at];
-            let Some(inst) = self.inst_of(op) else { continue };
-            self.prefetches.beside_access = self.stride(inst, op, piece.access);
+            self.prefetches.beside_access = self.begin_prefetch(op);
             for c in 0..self.chunks() {
                 let base = if pattern.by_chunk { bases[c as usize] } else { bases[0] };
                 let far = i64::from(pattern.lanes[(c * self.width) as usize]) + member.offset - first;

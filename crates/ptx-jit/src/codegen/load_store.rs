@@ -256,7 +256,7 @@ impl Codegen<'_> {
     }
 
     fn loaded(&mut self, site: Site, inst: &Inst, op: &Op, access: Access) -> bool {
-        self.prefetches.beside_access = self.stride(inst, op, access);
+        self.prefetches.beside_access = self.begin_prefetch(op);
         if op.defs.len() != access.count as usize {
             return false;
         }
@@ -361,7 +361,7 @@ impl Codegen<'_> {
         if access.space == Space::Param || access.space == Space::Const {
             return false;
         }
-        self.prefetches.beside_access = self.stride(inst, op, access);
+        self.prefetches.beside_access = self.begin_prefetch(op);
         let mut next = 1;
         let Some(plan) = self.plan_of(site, op) else { return false };
         let access = plan.access;

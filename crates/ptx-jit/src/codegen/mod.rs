@@ -51,7 +51,6 @@ mod prefetch_grid_stride;
 mod prefetch_next_cta;
 mod prefetches;
 mod remark_log;
-mod scalar_evolution;
 mod scaled_index;
 mod segmented;
 mod side_exit;
@@ -69,6 +68,7 @@ mod warp_strips;
 mod wide_gather;
 
 use crate::analysis::Analyses;
+use crate::analysis::loop_kind::LoopKind;
 use crate::frame::Frame;
 use crate::isel::Env;
 use crate::llvm::{Block, Builder, Flush, Function, Likely, Module, Type, Value};
@@ -382,8 +382,7 @@ impl Codegen<'_> {
         self.passes.barrier_slots.begin();
         self.position.full = node.full;
         self.position.loop_kind =
-            self.facts.loops.get(node.block as usize).copied().unwrap_or(prefetch_next_cta::LoopKind::Loop);
-        self.prefetches.issued.clear();
+            self.facts.loops.get(node.block as usize).copied().unwrap_or(LoopKind::Loop);
         self.begin_deferred_prefetches(id);
         for (index, phi) in node.phis.iter().enumerate().filter(|_| !fused) {
             // A constant needs no phi, so the entry passes no value.

@@ -1,7 +1,7 @@
 //! The place that code is generated for now: the WIR block, the version of it, and the access.
 
-use super::prefetch_next_cta::LoopKind;
 use super::version_prefix::{Prefix, Version};
+use crate::analysis::loop_kind::LoopKind;
 use crate::llvm::Value;
 use crate::wir::{BlockId, Exit, Site};
 use std::cell::Cell;

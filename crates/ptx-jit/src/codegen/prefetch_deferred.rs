@@ -13,8 +13,9 @@
 //! Not handled: a single warp, and a coarse warp without a long section behind the barrier, prefetch beside
 //! their loads.
 
-use super::prefetch_next_cta::{LoopKind, NEAREST, SECOND};
+use super::prefetch_next_cta::{NEAREST, SECOND};
 use super::{Codegen, LANES, Repr};
+use crate::analysis::loop_kind::LoopKind;
 use crate::llvm::{Builder, IntPred, Value};
 use crate::tuning::BARRIER_SLOTS_MAX_BYTES;
 use crate::tuning::LLVM_BLOCK_MAX_OPS;

@@ -18,11 +18,12 @@
 
 use super::Codegen;
 use super::load_store::Addresses;
-use super::prefetch_next_cta::{LoopKind, NEAREST, ONCE, SECOND};
-use super::scalar_evolution::Fact;
+use super::prefetch_next_cta::{NEAREST, ONCE, SECOND};
+use crate::analysis::loop_kind::LoopKind;
 use crate::tuning::{GRID_STRIDE_ITERATIONS_AHEAD, GRID_STRIDE_LONG_BYTES};
 use crate::wir::Op;
 use crate::wir::access::Access;
+use crate::wir::prefetch::Fact;
 use ptx::isa::Space;
 
 impl Codegen<'_> {
@@ -33,7 +34,7 @@ impl Codegen<'_> {
         let (Addresses::Affine(bases, pattern), LoopKind::Loop) = (places, self.position.loop_kind) else {
             return;
         };
-        let stride = op.uses.get(1).and_then(|name| self.facts.scalar_evolution.turn[name.0 as usize]);
+        let stride = op.uses.get(1).and_then(|name| self.facts.analyses.evolution.turn[name.0 as usize]);
         let Some(stride) = stride.filter(|stride| !stride.is_constant()) else { return };
         let bytes = access.bytes();
         let row = pattern.lanes.iter().enumerate().all(|(at, lane)| *lane == (at as u32 * bytes) as i32);

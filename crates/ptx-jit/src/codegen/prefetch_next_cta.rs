@@ -1,34 +1,21 @@
-//! Prefetches of memory that the next CTA accesses, or the next iteration of a loop around a barrier.
-//!
-//! CTAs that are neighbours in x execute one after another. Each accesses short parts of many rows, which
-//! hardware prefetchers do not predict. They also do not predict accesses after a barrier, because the other
-//! warps execute in between. The distance between the addresses of two CTAs often follows from the program
-//! ([`scalar_evolution`](super::scalar_evolution)).
-//!
-//! Where the first-level cache has few ways, lines prefetched into it evict the data of this CTA. There,
-//! prefetches go into the second-level cache, which holds the data of more than one CTA, so they look further
-//! ahead.
+//! Prefetches beside accesses: of what the next CTA accesses, or the next iteration of a loop around a
+//! barrier.
 //!
 //! Invariant: a prefetch changes nothing but time. It reads no memory of the program except parameters, and
-//! its address may be any number. If the distance is not known, nothing is prefetched.
+//! its address may be any number. Which accesses have one, and how far it looks ahead, was decided by
+//! [`opt::prefetch`](crate::opt::prefetch).
 
-use super::scalar_evolution::{Fact, Product};
-use super::{Codegen, LANES};
+use super::Codegen;
+use crate::analysis::loop_kind::LoopKind;
 use crate::frame::Frame;
 use crate::llvm::{Block, IntPred, Value};
-use crate::tuning::{
-    CACHE_LINE_BYTES, NEXT_CTA_PREFETCH_CTAS, NEXT_CTA_PREFETCH_WARPS, PREFETCHER_REACH_BYTES,
-};
-use crate::wir;
+use crate::tuning::CACHE_LINE_BYTES;
+use crate::wir::Op;
 use crate::wir::access::Access;
-use crate::wir::{Op, OpKind};
-use ptx::ir::{Addr, Base, Function, Inst, Src, Terminator};
-use ptx::isa::{Op as O, Space};
+use crate::wir::prefetch::{Ahead, Cache, Decision, Fact, Prefetch, Product};
 use std::mem::offset_of;
 
-/// LLVM's number of the first-level cache. The next tile of a coarse warp goes into the second-level cache
-/// instead: rows whose distance is a power of two would evict each other from the first level before they are
-/// used.
+/// LLVM's number of the first-level cache.
 pub(super) const NEAREST: u32 = 3;
 
 /// LLVM's number of the second-level cache.
@@ -37,8 +24,8 @@ pub(super) const SECOND: u32 = NEAREST - 1;
 /// LLVM's number for data that is read once, which goes into the first-level cache only.
 pub(super) const ONCE: u32 = 0;
 
-/// A prefetch beside an access.
-pub(super) struct Prefetch {
+/// The prefetch beside the access that is emitted.
+pub(super) struct BesideAccess {
     /// The distance from the address of the access.
     far: Value,
     /// The cache that it goes into.
@@ -47,130 +34,68 @@ pub(super) struct Prefetch {
     behind: Option<u32>,
 }
 
-/// An LLVM block, the growth of addresses with `%ctaid.x` and `%ctaid.y`, and the distance to the next CTA's
-/// addresses, if it is known.
-pub(super) type NextCtaDistance = ((Block, [Option<Product>; 2]), Option<Value>);
+/// An LLVM block, and the distance to what is prefetched there.
+pub(super) type NextCtaDistance = ((Block, Ahead), Value);
 
-/// The kind of loop that a block belongs to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum LoopKind {
-    /// The block is in no loop.
-    #[default]
-    Nothing,
-    /// The block is in a loop.
-    Loop,
-    /// The block is in a loop whose iterations meet at a barrier.
-    Barrier,
-}
-
-/// For each PTX block, the kind of loop that it belongs to.
-pub(super) fn loops(function: &Function) -> Vec<LoopKind> {
-    let mut inside = vec![LoopKind::Nothing; function.blocks.len()];
-    for one in wir::loops::loops(function) {
-        let mut body = function.blocks[one.blocks()].iter();
-        let meets = body.any(|block| matches!(block.term, Terminator::Barrier { .. }));
-        let new = if meets { LoopKind::Barrier } else { LoopKind::Loop };
-        inside[one.blocks()].iter_mut().for_each(|have| *have = new.max(*have));
+/// LLVM's number of a cache.
+fn number_of(cache: Cache) -> u32 {
+    match cache {
+        Cache::First => NEAREST,
+        Cache::Second => SECOND,
     }
-    inside
 }
 
 impl Codegen<'_> {
-    /// The distance from an access to the memory that is worth a prefetch, if it is known.
-    pub(super) fn stride(&mut self, inst: &Inst, op: &Op, access: Access) -> Option<Prefetch> {
-        if !matches!(access.space, Space::Global | Space::Generic) {
-            return None;
-        }
-        let offset = match inst.srcs.first()? {
-            Src::Addr(Addr { base: Base::Reg(_), offset, .. }) => *offset,
-            _ => return None,
-        };
-        let name = *op.uses.get(1)?;
-        // A line is prefetched once in a block.
-        let line = offset.checked_add(i64::from(CACHE_LINE_BYTES / 2))?.div_euclid(CACHE_LINE_BYTES.into());
-        let fits = self.lanes == LANES && self.env.target.tuning().prefetches_next_cta_into_l1();
-        let nearest = if fits { NEAREST } else { SECOND };
-        let mut behind = None;
+    /// Begins the prefetch beside an access, if one was decided.
+    pub(super) fn begin_prefetch(&mut self, op: &Op) -> Option<BesideAccess> {
+        let decision = op.prefetch?;
         self.remark_op(op);
-        let (far, level) = match self.position.loop_kind {
-            LoopKind::Nothing => (self.next_cta_or_remark(name)?, nearest),
-            LoopKind::Loop if self.fills(op) || access.write && self.drains() => {
-                (self.next_cta_or_remark(name)?, nearest)
-            }
-            LoopKind::Barrier if self.position.full && !access.write => {
-                let Some(turn) = self.facts.scalar_evolution.turn[name.0 as usize] else {
-                    self.missed("prefetch", "the step from one iteration to the next is not known");
-                    return None;
-                };
-                let near = turn.is_constant() && turn.times.unsigned_abs() < PREFETCHER_REACH_BYTES;
-                behind = self.may_defer_prefetches().then_some(if near { NEAREST } else { SECOND });
-                (self.product(turn)?, SECOND)
-            }
-            LoopKind::Loop | LoopKind::Barrier => return None,
-        };
-        if !self.prefetches.issued.insert((name, line, access.write)) {
+        // In such a loop it is for the next iteration, so for code of all lanes alone.
+        if self.position.loop_kind == LoopKind::Barrier && !self.position.full {
             return None;
         }
-        let next = if behind.is_some() || self.position.loop_kind == LoopKind::Barrier {
-            "iteration"
-        } else {
-            "CTA"
+        let Prefetch { ahead, more, cache } = match decision {
+            Decision::Applied(prefetch) => prefetch,
+            Decision::Missed(why) => {
+                self.missed("prefetch", why);
+                return None;
+            }
         };
-        let cache = if level == NEAREST { "first" } else { "second" };
+        let far = self.distance(ahead)?;
+        let (next, behind) = match ahead {
+            Ahead::Cta { .. } => ("CTA", None),
+            Ahead::Iteration { behind, .. } => {
+                ("iteration", self.may_defer_prefetches().then_some(number_of(behind)))
+            }
+        };
         let when = if behind.is_some() { ", behind the barrier while it has room" } else { "" };
         self.applied("prefetch", format!("for the next {next}, into the {cache}-level cache{when}"));
-        let more = line.wrapping_mul(CACHE_LINE_BYTES.into()).wrapping_sub(offset);
-        Some(Prefetch { far: self.b.add(far, self.c64(more as u64)), level, behind })
+        let far = self.b.add(far, self.c64(more as u64));
+        Some(BesideAccess { far, level: number_of(cache), behind })
     }
 
-    /// How many CTAs ahead a prefetch for the next CTA looks.
-    fn ctas_ahead(&self) -> u32 {
-        // A coarse warp executes several warps between barriers, which takes long enough for memory to
-        // answer.
-        if self.env.target.tuning().prefetches_next_cta_into_l1() || self.lanes > LANES {
-            return 1;
-        }
-        NEXT_CTA_PREFETCH_WARPS.div_ceil(self.job.shape.threads().div_ceil(LANES)).max(NEXT_CTA_PREFETCH_CTAS)
-    }
-
-    /// The same as [`Codegen::next_cta`], with a remark where there is no prefetch.
-    fn next_cta_or_remark(&mut self, name: wir::Value) -> Option<Value> {
-        let far = self.next_cta(name);
-        if far.is_none() {
-            let known = self.facts.scalar_evolution.cta[0][name.0 as usize].is_some_and(|x| !x.is_zero());
-            self.missed(
-                "prefetch",
-                match known {
-                    true => "the next CTA's elements are near enough for the processor's prefetcher",
-                    false => "the distance to the next CTA's elements is not known, or zero",
-                },
-            );
-        }
-        far
-    }
-
-    /// The distance from an address of this CTA to the address of the next one, or of a later one.
-    pub(super) fn next_cta(&mut self, name: wir::Value) -> Option<Value> {
-        let [x, y] = [0, 1].map(|axis: usize| self.facts.scalar_evolution.cta[axis][name.0 as usize]);
+    /// The distance to what is prefetched.
+    pub(super) fn distance(&mut self, ahead: Ahead) -> Option<Value> {
+        let (right, below, ctas) = match ahead {
+            Ahead::Iteration { step, .. } => return self.product(step),
+            Ahead::Cta { right, below, ctas } => (right, below, ctas),
+        };
         // Many addresses of a block have the same distance.
-        let here = (self.b.current_block(), [x, y]);
-        if let Some((_, far)) = self.prefetches.next_cta_distance.as_ref().filter(|(known, _)| *known == here)
-        {
-            return *far;
+        let here = (self.b.current_block(), ahead);
+        if let Some((_, far)) = self.prefetches.next_cta_distance.filter(|(known, _)| *known == here) {
+            return Some(far);
         }
-        let far = self.next_cta_by(x, y);
+        let right = self.product(right)?;
+        let below = below.and_then(|below| self.product(below));
+        let far = self.next_cta(right, below, ctas);
         self.prefetches.next_cta_distance = Some((here, far));
-        far
+        Some(far)
     }
 
-    /// The distance for addresses that grow by these products with `%ctaid.x` and `%ctaid.y`.
-    fn next_cta_by(&self, x: Option<Product>, y: Option<Product>) -> Option<Value> {
-        let x = x.filter(|x| !x.is_zero())?;
-        let right = self.product(x)?;
-        let ctas = self.ctas_ahead();
-        let Some(below) = y.filter(|y| !y.is_zero()).and_then(|y| self.product(y)) else {
-            let far = !x.is_constant() || x.times.unsigned_abs() >= PREFETCHER_REACH_BYTES;
-            return far.then(|| self.b.mul(right, self.c64(ctas.into())));
+    /// The distance for addresses that grow by these numbers with `%ctaid.x` and `%ctaid.y`.
+    fn next_cta(&self, right: Value, below: Option<Value>, ctas: u32) -> Value {
+        let Some(below) = below else {
+            return self.b.mul(right, self.c64(ctas.into()));
         };
         // The last CTA of a row is followed by the first CTA of the next row.
         let (at, count) = (self.load32(offset_of!(Frame, ctaid)), self.load32(offset_of!(Frame, nctaid)));
@@ -178,7 +103,7 @@ impl Codegen<'_> {
             let last = self.b.sub(count, self.c32(1));
             let row = self.b.mul(self.b.zext(last, self.int(64)), right);
             let more = self.b.icmp(IntPred::Ult, at, last);
-            return Some(self.b.select(more, right, self.b.sub(below, row)));
+            return self.b.select(more, right, self.b.sub(below, row));
         }
         // Of several CTAs ahead, some may lie after the ends of two rows, if rows are short.
         let row = self.b.sub(below, self.b.mul(self.b.zext(count, self.int(64)), right));
@@ -188,7 +113,7 @@ impl Codegen<'_> {
             let within = self.b.icmp(IntPred::Ult, there, self.b.mul(count, self.c32(rows)));
             far = self.b.select(within, far, self.b.add(far, row));
         }
-        Some(far)
+        far
     }
 
     /// The value of a product in this launch.
@@ -208,35 +133,9 @@ impl Codegen<'_> {
         (!product.is_zero()).then_some(value)
     }
 
-    /// Whether the result of a load in a loop is stored to shared memory at once. Shared memory is small, so
-    /// the loop ends soon.
-    fn fills(&self, load: &Op) -> bool {
-        let func = self.job.func;
-        let Some(node) = self.position.node.map(|id| &func.blocks[id.0 as usize]) else { return false };
-        node.ops.iter().any(|op| {
-            let OpKind::Inst(site) = op.kind else { return false };
-            let inst = site.inst(self.job.function);
-            let store = inst.is_some_and(|inst| inst.op == O::St && inst.mods.space() == Space::Shared);
-            store && op.uses.get(1..).is_some_and(|uses| uses.iter().any(|name| load.defs.contains(name)))
-        })
-    }
-
-    /// Whether the block reads shared memory. Its other stores usually copy from there; shared memory is
-    /// small, so the loop ends soon.
-    fn drains(&self) -> bool {
-        let Some(node) = self.position.node.map(|id| &self.job.func.blocks[id.0 as usize]) else {
-            return false;
-        };
-        node.ops.iter().any(|op| {
-            let OpKind::Inst(site) = op.kind else { return false };
-            let inst = site.inst(self.job.function);
-            inst.is_some_and(|inst| inst.op == O::Ld && inst.mods.space() == Space::Shared)
-        })
-    }
-
     /// Prefetches the memory at that distance from the access of a chunk whose lanes are consecutive.
     pub(super) fn fetch(&self, base: Value, c: u32, access: Access) {
-        let Some(Prefetch { far, level, behind }) = &self.prefetches.beside_access else { return };
+        let Some(BesideAccess { far, level, behind }) = &self.prefetches.beside_access else { return };
         let bytes = self.width * access.bytes();
         if !(c * bytes).is_multiple_of(CACHE_LINE_BYTES) {
             return;

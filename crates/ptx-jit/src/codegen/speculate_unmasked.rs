@@ -61,7 +61,6 @@ impl Codegen<'_> {
         self.content(id);
         (self.position.prefix, self.position.version) = (None, None);
         self.b.position_at_end(other);
-        self.prefetches.issued.clear();
     }
 
     /// The mask of a block that only computes, and loads consecutive elements or one element.

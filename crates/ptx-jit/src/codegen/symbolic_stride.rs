@@ -13,11 +13,12 @@
 //! widened, a guard has tested that no lane wraps around, with the stride as a signed number.
 
 use super::load_store::{Addresses, Rows};
-use super::scalar_evolution::{self, Fact};
 use super::{Codegen, Repr};
 use crate::analysis::expr::{Arith, Expr, operands};
+use crate::analysis::scalar_evolution;
 use crate::llvm::{Block, IntPred, Type, Value};
 use crate::wir;
+use crate::wir::prefetch::Fact;
 use crate::wir::{Affine, Func, Kind, Op, OpKind, Shape};
 use ptx::ir::{Inst, RegClass};
 use ptx::isa::Op as O;

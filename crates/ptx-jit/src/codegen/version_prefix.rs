@@ -157,7 +157,6 @@ impl Codegen<'_> {
             self.position.version = Some(Version { accesses, checks: None });
             let before = self.stand_in(mask, rest, own);
             self.position.prefix = Some(Prefix { chunks, other, unmasked: None });
-            self.prefetches.issued.clear();
             self.content(id);
             (self.position.prefix, self.position.version) = (None, None);
             for (name, rep) in before {
@@ -165,7 +164,6 @@ impl Codegen<'_> {
             }
             self.b.position_at_end(other);
         }
-        self.prefetches.issued.clear();
     }
 
     /// The plans of the accesses in a version whose mask has lanes of the first chunks only: all of their

@@ -18,6 +18,7 @@ use super::{Codegen, LANES, Repr};
 use crate::llvm::{IntPred, Likely, Value};
 use crate::mem::plan::warp_part;
 use crate::wir;
+use crate::wir::prefetch::{Decision, Prefetch};
 use crate::wir::{Affine, BlockId, Cond, ExitReason, Kind, Op, OpKind, Shape, Term};
 use ptx::ir::{Inst, Src};
 use ptx::isa::{Op as O, Sem, Space};
@@ -243,12 +244,12 @@ impl Codegen<'_> {
 
     /// Computes the distance to the next CTA's elements before the loop, where all accesses have the same.
     fn find_prefetch_distance(&mut self, node: &wir::Block, own: &[usize]) {
-        let address = own.iter().find_map(|at| {
-            let op = &node.ops[*at];
-            op.access.as_ref().and_then(|_| op.uses.get(1).copied())
+        let first = own.iter().find_map(|at| match node.ops[*at].prefetch {
+            Some(Decision::Applied(Prefetch { ahead, .. })) => Some(ahead),
+            Some(Decision::Missed(_)) | None => None,
         });
-        if let Some(name) = address {
-            self.next_cta(name);
+        if let Some(ahead) = first {
+            self.distance(ahead);
         }
     }
 

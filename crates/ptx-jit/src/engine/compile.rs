@@ -165,13 +165,13 @@ fn translate(
     let clocks = reads_clocks(program, kernel.id());
     // A coarse warp keeps elements of shared memory in registers, where they have no shadow and no stamps.
     let teams = if clocks || defined || ordered { Teams::Never } else { teams };
-    let plan = |func: &mut Func, shape: LaunchShape| {
+    let plan = |func: &mut Func, shape: LaunchShape, by_warp: bool| {
         let target = session.target();
         let passes =
             if defined || ordered { pipeline::Passes::SINGLE_ACCESSES } else { pipeline::Passes::PLANS };
-        pipeline::plan_memory(func, (program, function), (&layout, objects), shape, target, passes)
+        pipeline::plan_memory(func, (program, function), (&layout, objects), (shape, by_warp), target, passes)
     };
-    let analyses = plan(&mut func, shape);
+    let analyses = plan(&mut func, shape, false);
     let job = Input {
         function,
         layout: &layout,
@@ -213,7 +213,7 @@ fn translate(
             size = sizes.smaller(size);
             continue;
         }
-        let analyses = plan(&mut func, shape);
+        let analyses = plan(&mut func, shape, by_warp);
         if by_warp && !coarsen::pays((job.func, job.shape), (&func, shape), function) {
             remarks.missed("coarsen", None, format!("{size} warps: the code would take as long for each"));
             break;

@@ -225,6 +225,6 @@ impl Open {
             return;
         }
         chain.ops = self.ops;
-        ops.push(Op { kind: OpKind::Chain(Box::new(chain)), uses, defs, access: None });
+        ops.push(Op { kind: OpKind::Chain(Box::new(chain)), uses, defs, access: None, prefetch: None });
     }
 }

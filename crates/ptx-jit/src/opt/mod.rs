@@ -1,5 +1,5 @@
 //! Transformations of WIR: phi elimination, value numbering, dead code elimination, versioning, chains of
-//! arithmetic and bounds checks.
+//! arithmetic, bounds checks and prefetches.
 //!
 //! Invariant: each leaves a function that computes the same in every active lane.
 
@@ -8,4 +8,5 @@ pub(crate) mod dce;
 pub(crate) mod float_chains;
 pub(crate) mod gvn;
 pub(crate) mod phi_elim;
+pub(crate) mod prefetch;
 pub(crate) mod version_indices;

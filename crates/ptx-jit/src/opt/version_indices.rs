@@ -339,7 +339,13 @@ fn tests(func: &mut Func, id: BlockId, guesses: &[Guess]) -> Vec<Test> {
     for Guess { at, site, form } in guesses {
         let uses = func.blocks[id.0 as usize].ops[*at].uses.clone();
         let holds = value(func, Kind::Reg(RegClass::Pred));
-        let new = |kind: OpKind, uses: Vec<Value>, defs: Vec<Value>| Op { kind, uses, defs, access: None };
+        let new = |kind: OpKind, uses: Vec<Value>, defs: Vec<Value>| Op {
+            kind,
+            uses,
+            defs,
+            access: None,
+            prefetch: None,
+        };
         tests.push(match *form {
             Form::Operand { index, second } => {
                 let op = new(OpKind::Picks { site: *site, second }, uses, vec![holds]);

@@ -27,6 +27,7 @@ pub(crate) mod group;
 pub mod lattice;
 pub(crate) mod loops;
 pub mod parse;
+pub(crate) mod prefetch;
 pub mod print;
 mod slots;
 #[cfg(test)]
@@ -69,6 +70,8 @@ pub struct Op {
     pub defs: Vec<Value>,
     /// How it accesses memory, if it does and [`mem`](crate::mem) has planned it.
     pub(crate) access: Option<Rc<access::Plan>>,
+    /// What is prefetched beside it, once that has been decided.
+    pub(crate) prefetch: Option<prefetch::Decision>,
 }
 
 /// What an operation does.

@@ -447,7 +447,7 @@ impl Reader {
                 let kind = OpKind::Inst(words.site()?);
                 let uses: Vec<Value> = std::iter::once(mask).chain(words.values()?).collect();
                 uses.iter().for_each(|value| self.highest = self.highest.max(value.0));
-                chain.ops.push(Op { kind, uses, defs: vec![def], access: None });
+                chain.ops.push(Op { kind, uses, defs: vec![def], access: None, prefetch: None });
                 words.expect("]")?;
             }
             for (word, values) in [("tested", &mut chain.tested), ("any-nan", &mut chain.any_nan)] {
@@ -457,7 +457,7 @@ impl Reader {
             }
         }
         let Some(block) = self.blocks.last_mut() else { return Ok(()) };
-        let op = Op { kind, uses, defs, access: None };
+        let op = Op { kind, uses, defs, access: None, prefetch: None };
         op.for_each_use(&mut |value| self.highest = self.highest.max(value.0));
         block.ops.push(op);
         Ok(())

@@ -14,7 +14,8 @@
 //!   if pred v6 then b1 else b2
 //! ```
 //! An instruction is named by its PTX block and its index there; the comment is for people. Its first operand
-//! is the mask of its lanes. The comment of an access ends with its plan, once `mem` has made it, and the
+//! is the mask of its lanes. The comment of an access ends with its plan and its prefetch, once these are
+//! decided, and the
 //! comment of a block's check names the checked range. A block lists its groups of accesses after its
 //! operations. The constants of the lanes of an affine value are printed as runs: first constant, step, and
 //! count.
@@ -23,6 +24,7 @@
 //! left out: [`Func::needed`], and kinds of values that nothing defines. Printing, parsing and printing gives
 //! the same text.
 
+use super::prefetch::Decision;
 use super::{
     Block, Chain, Cond, Exit, ExitReason, Func, Kind, Op, OpKind, Pending, Shape, Site, Term, Value,
 };
@@ -151,6 +153,9 @@ impl Printer<'_> {
                 self.comment(*site)?;
                 if let (Some(plan), Some(_)) = (&op.access, self.ptx) {
                     write!(self.out, " as {plan}")?;
+                }
+                if let (Some(Decision::Applied(prefetch)), Some(_)) = (&op.prefetch, self.ptx) {
+                    write!(self.out, ", {prefetch}")?;
                 }
             }
             _ => {}

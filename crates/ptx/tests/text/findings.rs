@@ -1,7 +1,6 @@
 //! Texts that violated a property earlier (`findings/NAME.ptx`, most found by the fuzz targets): none does
 //! now.
 
-use crate::facts;
 use crate::properties;
 
 use std::path::Path;

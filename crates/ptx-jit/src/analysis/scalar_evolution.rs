@@ -9,96 +9,25 @@
 use crate::analysis::expr::{Arith, Expr, Operand, operands};
 use crate::tuning::{PREFETCH_MAX_BYTES, SCALAR_EVOLUTION_MAX_DEFINITIONS, SCALAR_EVOLUTION_MAX_LOOPS};
 use crate::wir;
+use crate::wir::prefetch::{Fact, Product};
 use crate::wir::uses::{Def, DefUse};
 use crate::wir::{BlockId, Func, Kind, LaunchShape, Op, OpKind, Shape};
 use ptx::ir::{Addr, Base, Function, Inst, RegClass, Src};
 use ptx::isa::{Op as O, Sreg};
 use std::collections::HashMap;
 
-/// A fact of the launch that can be read anywhere in the function.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Fact {
-    /// A kernel parameter.
-    Param {
-        /// Its offset in the parameter space.
-        offset: u32,
-        /// Its width in bits.
-        bits: u32,
-    },
-    /// `%nctaid` on that axis.
-    Ctas(u8),
-}
-
-/// A constant times up to two facts of the launch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Product {
-    pub(super) times: i64,
-    pub(super) facts: [Option<Fact>; 2],
-}
-
-impl Product {
-    const ZERO: Product = Product::of(0);
-
-    const fn of(times: i64) -> Self {
-        Self { times, facts: [None; 2] }
-    }
-
-    const fn fact(fact: Fact) -> Self {
-        Self { times: 1, facts: [Some(fact), None] }
-    }
-
-    pub(super) fn is_zero(self) -> bool {
-        self.times == 0
-    }
-
-    /// Whether the product is the same in every launch.
-    pub(super) fn is_constant(self) -> bool {
-        self.facts == [None; 2]
-    }
-
-    fn near(self) -> Option<Self> {
-        (self.times.abs() < PREFETCH_MAX_BYTES).then_some(self)
-    }
-
-    fn plus(self, other: Self) -> Option<Self> {
-        match (self.is_zero(), other.is_zero()) {
-            (_, true) => Some(self),
-            (true, false) => Some(other),
-            (false, false) if self.facts == other.facts => match self.times.checked_add(other.times)? {
-                0 => Some(Self::ZERO),
-                times => Some(Self { times, ..self }),
-            },
-            (false, false) => None,
-        }
-    }
-
-    fn minus(self, other: Self) -> Option<Self> {
-        self.plus(Self { times: other.times.checked_neg()?, ..other })
-    }
-
-    fn by(self, other: Self) -> Option<Self> {
-        let times = self.times.checked_mul(other.times)?;
-        if times == 0 {
-            return Some(Self::ZERO);
-        }
-        let mut all = self.facts.into_iter().chain(other.facts).flatten();
-        let mut facts = [all.next(), all.next()];
-        facts.sort_unstable_by_key(|fact| (fact.is_none(), *fact));
-        all.next().is_none().then_some(Self { times, facts })
-    }
-}
-
 /// The growth of each value.
-pub(super) struct ScalarEvolution {
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ScalarEvolution {
     /// The growth from one CTA to the next in x, and in y.
-    pub(super) cta: [Vec<Option<Product>>; 2],
+    pub(crate) cta: [Vec<Option<Product>>; 2],
     /// The growth from one iteration to the next, of the innermost loop whose iterations meet at a barrier or
     /// whose step is a product.
-    pub(super) turn: Vec<Option<Product>>,
+    pub(crate) turn: Vec<Option<Product>>,
 }
 
 impl ScalarEvolution {
-    pub(super) fn new(func: &Func, function: &Function, shape: LaunchShape) -> Self {
+    pub(crate) fn new(func: &Func, function: &Function, shape: LaunchShape) -> Self {
         let mut find = Find { func, function, shape, values: vec![None; func.kinds.len()] };
         find.values = find.all(Of::Value, &HashMap::new());
         let none = HashMap::new();
@@ -164,7 +93,7 @@ impl Find<'_> {
         match &op.kind {
             OpKind::Inst(site) => {
                 let found = self.of_inst(of, site.inst(self.function)?, op, all)?;
-                if of == Of::Value { Some(found) } else { found.near() }
+                if of == Of::Value { Some(found) } else { near(found) }
             }
             OpKind::Restore(resume, reg) => all[self.func.kept(*resume, *reg)?.0 as usize],
             OpKind::SelectMask | OpKind::SelectPred { .. } => {
@@ -341,7 +270,7 @@ impl Find<'_> {
 }
 
 /// The kernel parameter that an instruction loads, if it loads exactly one.
-pub(super) fn param(function: &Function, inst: &Inst) -> Option<Fact> {
+pub(crate) fn param(function: &Function, inst: &Inst) -> Option<Fact> {
     let Some(Src::Addr(Addr { base: Base::KernelParam, index: None, offset })) = inst.srcs.first() else {
         return None;
     };
@@ -350,6 +279,11 @@ pub(super) fn param(function: &Function, inst: &Inst) -> Option<Fact> {
     let fits = offset.checked_add(bits / 8)? <= function.param_bytes;
     let one = inst.mods.vec() == 1 && matches!(bits, 32 | 64) && fits;
     one.then_some(Fact::Param { offset, bits })
+}
+
+/// A growth, unless it is so large that it is a mistake.
+fn near(growth: Product) -> Option<Product> {
+    (growth.times.abs() < PREFETCH_MAX_BYTES).then_some(growth)
 }
 
 /// Two to the power of a constant.

@@ -1,0 +1,167 @@
+//! Prefetches as data of the IR: what is prefetched beside an access, and into which cache.
+//!
+//! Invariant: a prefetch changes nothing but time. Its distance is a constant times facts of the launch that
+//! can be read anywhere in the function, so no value of the function is computed for it.
+
+use std::fmt;
+
+/// A fact of the launch that can be read anywhere in the function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Fact {
+    /// A kernel parameter.
+    Param {
+        /// Its offset in the parameter space.
+        offset: u32,
+        /// Its width in bits.
+        bits: u32,
+    },
+    /// `%nctaid` on that axis.
+    Ctas(u8),
+}
+
+/// A constant times up to two facts of the launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Product {
+    pub(crate) times: i64,
+    pub(crate) facts: [Option<Fact>; 2],
+}
+
+impl Product {
+    pub(crate) const ZERO: Product = Product::of(0);
+
+    pub(crate) const fn of(times: i64) -> Self {
+        Self { times, facts: [None; 2] }
+    }
+
+    pub(crate) const fn fact(fact: Fact) -> Self {
+        Self { times: 1, facts: [Some(fact), None] }
+    }
+
+    pub(crate) fn is_zero(self) -> bool {
+        self.times == 0
+    }
+
+    /// Whether the product is the same in every launch.
+    pub(crate) fn is_constant(self) -> bool {
+        self.facts == [None; 2]
+    }
+
+    pub(crate) fn plus(self, other: Self) -> Option<Self> {
+        match (self.is_zero(), other.is_zero()) {
+            (_, true) => Some(self),
+            (true, false) => Some(other),
+            (false, false) if self.facts == other.facts => match self.times.checked_add(other.times)? {
+                0 => Some(Self::ZERO),
+                times => Some(Self { times, ..self }),
+            },
+            (false, false) => None,
+        }
+    }
+
+    pub(crate) fn minus(self, other: Self) -> Option<Self> {
+        self.plus(Self { times: other.times.checked_neg()?, ..other })
+    }
+
+    pub(crate) fn by(self, other: Self) -> Option<Self> {
+        let times = self.times.checked_mul(other.times)?;
+        if times == 0 {
+            return Some(Self::ZERO);
+        }
+        let mut all = self.facts.into_iter().chain(other.facts).flatten();
+        let mut facts = [all.next(), all.next()];
+        facts.sort_unstable_by_key(|fact| (fact.is_none(), *fact));
+        all.next().is_none().then_some(Self { times, facts })
+    }
+}
+
+/// A cache that lines are prefetched into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cache {
+    /// The first level.
+    First,
+    /// The second level.
+    Second,
+}
+
+/// What a prefetch is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ahead {
+    /// The same access of a later CTA.
+    Cta {
+        /// By how much the address grows with `%ctaid.x`, which is not zero.
+        right: Product,
+        /// By how much it grows with `%ctaid.y`, if that is known and not zero.
+        below: Option<Product>,
+        /// How many CTAs ahead that CTA is.
+        ctas: u32,
+    },
+    /// The same access in the next iteration of a loop around a barrier. Code under masks does not issue it.
+    Iteration {
+        /// By how much the address grows.
+        step: Product,
+        /// The cache that a section behind the barrier may prefetch it into instead.
+        behind: Cache,
+    },
+}
+
+/// A prefetch beside an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Prefetch {
+    pub(crate) ahead: Ahead,
+    /// The number of bytes from the address of the access to the start of its line, if the register that the
+    /// address is relative to is the start of one.
+    pub(crate) more: i64,
+    pub(crate) cache: Cache,
+}
+
+/// What was decided about an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Decision {
+    /// It has a prefetch.
+    Applied(Prefetch),
+    /// It has none, for that reason.
+    Missed(&'static str),
+}
+
+impl fmt::Display for Fact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fact::Param { offset, bits } => write!(f, "param{bits}[{offset}]"),
+            Fact::Ctas(axis) => write!(f, "%nctaid.{}", ["x", "y", "z"][usize::from(*axis)]),
+        }
+    }
+}
+
+impl fmt::Display for Product {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.times)?;
+        self.facts.iter().flatten().try_for_each(|fact| write!(f, "*{fact}"))
+    }
+}
+
+impl fmt::Display for Cache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Cache::First => "first",
+            Cache::Second => "second",
+        })
+    }
+}
+
+impl fmt::Display for Prefetch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Prefetch { ahead, more, cache } = self;
+        match ahead {
+            Ahead::Cta { right, below, ctas } => {
+                write!(f, "prefetch CTA {ctas:+} by {right}")?;
+                if let Some(below) = below {
+                    write!(f, ", row by {below}")?;
+                }
+                write!(f, " {more:+} into {cache}")
+            }
+            Ahead::Iteration { step, behind } => {
+                write!(f, "prefetch iteration +1 by {step} {more:+} into {cache}, or behind into {behind}")
+            }
+        }
+    }
+}
