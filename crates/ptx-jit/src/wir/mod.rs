@@ -174,7 +174,7 @@ pub enum OpKind {
 }
 
 /// Instructions of which each gives a NaN in a lane where an operand is one
-/// ([`opt::float_chains`](crate::opt::float_chains)). So a NaN of any of them shows in the results that do
+/// (`opt::float_chains`). So a NaN of any of them shows in the results that do
 /// not lead to other results of the chain.
 #[derive(Clone, Debug)]
 pub struct Chain {
