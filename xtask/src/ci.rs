@@ -1,14 +1,28 @@
-//! `cargo xtask ci`: the steps of the continuous integration, fast ones first. Arguments select steps by
-//! name. `--full` adds steps that are too slow for each change: all combinations of fixtures, engines and
-//! processors, every operand of the small instructions, random programs, and the Python package.
+//! `cargo xtask ci`: the steps of the continuous integration. Arguments select steps by name. `--full` adds
+//! steps that are too slow for each change: all combinations of fixtures, engines and processors, every
+//! operand of the small instructions, random programs, and the Python package.
+//!
+//! Clippy and the documentation need types and no code, so they run beside the tests, at a lower priority and
+//! with a target folder of their own (`target/checks`): each of them leaves one of two cores idle for most of
+//! its time. Their output is shown when they end.
 //!
 //! Invariant: the step `test` is the README's test command. It covers every crate, engine and fixture;
 //! `--full` covers more combinations of them.
 
-use std::process::Command;
+use std::process::{Command, Stdio};
 
-const STEPS: &[(&str, &[&str])] = &[
+type Step = (&'static str, &'static [&'static str]);
+
+/// The steps one after another, fast ones first.
+const STEPS: &[Step] = &[
     ("fmt", &["fmt", "--all", "--check"]),
+    ("test", &["test", "--workspace"]),
+    // The commands in the documentation. The programs that they run were built by the tests.
+    ("docs --run", &["run", "--quiet", "--package", "xtask", "--", "docs", "--run"]),
+];
+
+/// The steps beside these.
+const CHECKS: &[Step] = &[
     ("clippy", &["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]),
     // By clippy, whose results for the other crates exist already.
     (
@@ -16,13 +30,10 @@ const STEPS: &[(&str, &[&str])] = &[
         &["clippy", "--package", "ptxvm-cli", "--no-default-features", "--quiet", "--", "-D", "warnings"],
     ),
     ("docs", &["doc", "--workspace", "--no-deps", "--quiet"]),
-    ("test", &["test", "--workspace"]),
-    // The commands in the documentation. The programs that they run were built by the tests.
-    ("docs --run", &["run", "--quiet", "--package", "xtask", "--", "docs", "--run"]),
 ];
 
 /// Only with `--full`.
-const MORE: &[(&str, &[&str])] = &[
+const MORE: &[Step] = &[
     ("exhaustive", &["run", "--release", "--quiet", "--package", "xtask", "--", "testsuite", "--exhaustive"]),
     (
         "agree",
@@ -33,6 +44,9 @@ const MORE: &[(&str, &[&str])] = &[
 ];
 
 /// Runs the steps; `tidy` and `coverage` are first because they need no build.
+///
+/// # Errors
+/// The first step that failed, and the first of those beside it.
 pub(crate) fn ci(arguments: &[String]) -> Result<(), String> {
     let full = arguments.iter().any(|argument| argument == "--full");
     let only: Vec<&String> = arguments.iter().filter(|argument| *argument != "--full").collect();
@@ -46,18 +60,52 @@ pub(crate) fn ci(arguments: &[String]) -> Result<(), String> {
         crate::coverage::coverage(&["--check".to_owned()])?;
     }
     let more = if full { MORE } else { &[] };
-    for (name, args) in STEPS.iter().chain(more).filter(|(name, _)| wanted(name)) {
-        eprintln!("── {name}: cargo {}", args.join(" "));
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(*args).current_dir(crate::root()).env("RUSTDOCFLAGS", "-D warnings");
-        if full {
-            cargo.env("PTXVM_TESTS", "full");
+    std::thread::scope(|scope| {
+        let checks = scope.spawn(|| CHECKS.iter().filter(|(name, _)| wanted(name)).try_for_each(beside));
+        let steps = || {
+            STEPS.iter().chain(more).filter(|(name, _)| wanted(name)).try_for_each(|step| alone(step, full))
+        };
+        let steps = steps();
+        let checks = checks.join().unwrap_or_else(|_| Err("a check panicked".to_owned()));
+        match (steps, checks) {
+            (Err(one), Err(other)) => Err(format!("{one}; {other}")),
+            (one, other) => one.and(other),
         }
-        match cargo.status() {
-            Ok(status) if status.success() => {}
-            Ok(status) => return Err(format!("{name} failed ({status})")),
-            Err(error) => return Err(format!("{name} cannot be started: {error}")),
-        }
+    })
+}
+
+/// Runs a step that shows its output.
+fn alone((name, args): &Step, full: bool) -> Result<(), String> {
+    eprintln!("── {name}: cargo {}", args.join(" "));
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(*args).current_dir(crate::root());
+    if full {
+        cargo.env("PTXVM_TESTS", "full");
     }
-    Ok(())
+    match cargo.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("{name} failed ({status})")),
+        Err(error) => Err(format!("{name} cannot be started: {error}")),
+    }
+}
+
+/// Runs a step beside others.
+fn beside((name, args): &Step) -> Result<(), String> {
+    let mut cargo = if cfg!(unix) {
+        let mut nice = Command::new("nice");
+        nice.arg(env!("CARGO"));
+        nice
+    } else {
+        Command::new(env!("CARGO"))
+    };
+    cargo.args(*args).current_dir(crate::root()).stdin(Stdio::null());
+    cargo.env("CARGO_TARGET_DIR", crate::root().join("target/checks")).env("RUSTDOCFLAGS", "-D warnings");
+    let output = cargo.output().map_err(|error| format!("{name} cannot be started: {error}"))?;
+    let text = [output.stdout, output.stderr].concat();
+    eprintln!(
+        "── {name}, beside the other steps: cargo {}\n{}",
+        args.join(" "),
+        String::from_utf8_lossy(&text)
+    );
+    if output.status.success() { Ok(()) } else { Err(format!("{name} failed ({})", output.status)) }
 }
