@@ -85,7 +85,8 @@ enum Outside {
 const OUTSIDE: [Outside; 6] =
     [Outside::Last, Outside::All, Outside::Between, Outside::Compared, Outside::Partial, Outside::Loop];
 
-/// A chain of so many steps, each of which reads the result of the one before it. `seed` selects the rest.
+/// A chain of so many steps, most of which read the result of the one before them: so it has several ends, in
+/// which different NaNs show. `seed` selects the rest.
 fn chain(length: usize, seed: usize) -> Vec<Step> {
     let mut state = (1 + seed) as u64;
     let mut next = |below: usize| {
@@ -96,7 +97,7 @@ fn chain(length: usize, seed: usize) -> Vec<Step> {
         // Sums and products are the most frequent.
         let (operation, count) = OPERATIONS[[next(4), next(4), next(OPERATIONS.len())][next(3)]];
         let mut operands: Vec<usize> = (0..count).map(|_| next(INPUTS + at)).collect();
-        if at > 0 {
+        if at > 0 && next(3) > 0 {
             operands[next(count)] = INPUTS + at - 1;
         }
         Step { operation, operands }
