@@ -13,9 +13,11 @@ use std::process::{Command, Stdio};
 
 type Step = (&'static str, &'static [&'static str]);
 
-/// The steps one after another, fast ones first.
+/// Takes a second, so nothing runs beside it.
+const FORMAT: Step = ("fmt", &["fmt", "--all", "--check"]);
+
+/// The steps one after another.
 const STEPS: &[Step] = &[
-    ("fmt", &["fmt", "--all", "--check"]),
     ("test", &["test", "--workspace"]),
     // The commands in the documentation. The programs that they run were built by the tests.
     ("docs --run", &["run", "--quiet", "--package", "xtask", "--", "docs", "--run"]),
@@ -43,7 +45,7 @@ const MORE: &[Step] = &[
     ("python", &["run", "--quiet", "--package", "xtask", "--", "python"]),
 ];
 
-/// Runs the steps; `tidy` and `coverage` are first because they need no build.
+/// Runs the steps; `tidy`, `coverage` and `fmt` are first because they need no build.
 ///
 /// # Errors
 /// The first step that failed, and the first of those beside it.
@@ -58,6 +60,9 @@ pub(crate) fn ci(arguments: &[String]) -> Result<(), String> {
     if wanted("coverage") {
         eprintln!("── coverage");
         crate::coverage::coverage(&["--check".to_owned()])?;
+    }
+    if wanted(FORMAT.0) {
+        alone(&FORMAT, full)?;
     }
     let more = if full { MORE } else { &[] };
     std::thread::scope(|scope| {

@@ -63,6 +63,10 @@ mod imp {
     }
 
     /// What LLVM calls instead of `__cxa_atexit`.
+    ///
+    /// # Safety
+    /// As for `__cxa_atexit`: `function` may be called once with `argument` when the process ends or `library`
+    /// is unloaded.
     unsafe extern "C" fn register(
         function: Destructor,
         argument: *mut c_void,
@@ -73,15 +77,19 @@ mod imp {
         unsafe { __cxa_atexit(destroy, registered.cast(), library) }
     }
 
+    /// Calls the action, and then a destructor of LLVM's.
+    ///
+    /// # Safety
+    /// `registered` comes from [`register`], and this is the only call with it.
     unsafe extern "C" fn destroy(registered: *mut c_void) {
         act();
-        // SAFETY: it is the box that `register` made, and this is the only call with it.
+        // SAFETY: as the caller says, it is a box that nothing else owns.
         let registered = unsafe { Box::from_raw(registered.cast::<Registered>()) };
         // SAFETY: LLVM has asked for this call.
         unsafe { (registered.function)(registered.argument) };
     }
 
-    unsafe extern "C" fn act_alone(_: *mut c_void) {
+    extern "C" fn act_alone(_: *mut c_void) {
         act();
     }
 

@@ -1,6 +1,6 @@
 //! From text to facts: syntax, checks, lowering, printing, and what they say about wrong programs.
 //!
-//! One program instead of one for each file: each would be linked and checked for itself.
+//! All files are one test program, because each program takes time to compile, to link and to check.
 
 mod analysis;
 mod check_module;

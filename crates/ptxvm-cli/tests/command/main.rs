@@ -1,6 +1,6 @@
 //! The program `ptxvm`, as its users start it.
 //!
-//! One program instead of one for each file: each would be linked and checked for itself.
+//! All files are one test program, because each program takes time to compile, to link and to check.
 
 mod cache;
 mod command_line;

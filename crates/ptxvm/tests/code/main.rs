@@ -1,6 +1,6 @@
 //! Code that the JIT makes, against the interpreter and against values that are computed here.
 //!
-//! One program instead of one for each file: each would be linked and checked for itself.
+//! All files are one test program, because each program takes time to compile, to link and to check.
 
 mod auto;
 mod butterflies;
