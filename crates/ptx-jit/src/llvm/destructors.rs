@@ -65,8 +65,8 @@ mod imp {
     /// What LLVM calls instead of `__cxa_atexit`.
     ///
     /// # Safety
-    /// As for `__cxa_atexit`: `function` may be called once with `argument` when the process ends or `library`
-    /// is unloaded.
+    /// As for `__cxa_atexit`: `function` may be called once with `argument` when the process ends or when
+    /// `library` is unloaded.
     unsafe extern "C" fn register(
         function: Destructor,
         argument: *mut c_void,

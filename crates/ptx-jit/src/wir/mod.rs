@@ -173,8 +173,8 @@ pub enum OpKind {
     Spare(Site, Box<Exit>),
 }
 
-/// Instructions of which each gives a NaN in a lane where an operand is one (`opt::float_chains`). So a NaN of
-/// any of them is also in the results that lead to no other result of the chain.
+/// Instructions of which each gives a NaN in a lane where an operand is one (`opt::float_chains`). So a NaN
+/// of any of them is also in the results that lead to no other result of the chain.
 #[derive(Clone, Debug)]
 pub struct Chain {
     /// The instructions ([`OpKind::Inst`]) in their order, under the mask of the chain.
