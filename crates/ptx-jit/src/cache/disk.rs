@@ -12,11 +12,12 @@
 use super::folder::{About, Folder, Refusal, UNFINISHED};
 use super::key::Key;
 use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
-use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
 /// The magic number at the start of a file.
@@ -46,22 +47,38 @@ pub(super) struct Disk {
     limit: u64,
     /// The most names that a scan reads.
     names: usize,
+    size: Arc<Size>,
+    /// The first reason why the folder was not used.
+    refusal: OnceLock<String>,
+}
+
+/// What this process knows of the size of a folder. It is one for each path, because a process may make many
+/// compilers, and each would scan the folder at its first write.
+#[derive(Debug, Default)]
+struct Size {
     /// The size of the files, as of the last scan.
     bytes: AtomicU64,
+    /// The number of files that were written.
     written: AtomicU64,
     /// Whether the folder has more names than a scan reads. Then its size is unknown, and this process writes
     /// no more files.
     crowded: AtomicBool,
-    /// The first reason why the folder was not used.
-    refusal: OnceLock<String>,
+}
+
+impl Size {
+    /// That of the folder of a path.
+    fn of(path: &Path) -> Arc<Size> {
+        static SIZES: Mutex<BTreeMap<PathBuf, Arc<Size>>> = Mutex::new(BTreeMap::new());
+        let mut sizes = SIZES.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(sizes.entry(path.to_owned()).or_default())
+    }
 }
 
 impl Disk {
     /// A folder that holds at most `limit` bytes. It is created by the first write.
     pub(super) fn new(path: PathBuf, limit: u64) -> Disk {
-        let (bytes, written) = (AtomicU64::new(0), AtomicU64::new(0));
-        let (crowded, refusal) = (AtomicBool::new(false), OnceLock::new());
-        Disk { path, limit, names: NAMES, bytes, written, crowded, refusal }
+        let size = Size::of(&path);
+        Disk { path, limit, names: NAMES, size, refusal: OnceLock::new() }
     }
 
     /// Why the folder was not used, as a sentence with its path; `None` if it was used or not needed.
@@ -106,16 +123,16 @@ impl Disk {
     /// Writes the content for a key, if possible.
     pub(super) fn write(&self, key: Key, content: &[u8]) {
         let len = (HEAD + content.len()) as u64;
-        if len > LARGEST.min(self.limit) || self.crowded.load(Ordering::Relaxed) {
+        if len > LARGEST.min(self.limit) || self.size.crowded.load(Ordering::Relaxed) {
             return;
         }
         let Some(folder) = self.usable(Folder::make(&self.path)) else { return };
-        let number = self.written.fetch_add(1, Ordering::Relaxed);
-        let known = self.bytes.fetch_add(len, Ordering::Relaxed).saturating_add(len);
+        let number = self.size.written.fetch_add(1, Ordering::Relaxed);
+        let known = self.size.bytes.fetch_add(len, Ordering::Relaxed).saturating_add(len);
         if number.is_multiple_of(LOOK) || known > self.limit {
             self.shrink(&folder, len);
         }
-        if !self.crowded.load(Ordering::Relaxed) {
+        if !self.size.crowded.load(Ordering::Relaxed) {
             // If the write fails, the next process compiles the kernel again.
             if !folder.put(&name(key), &[MARK, &key.0, &checksum(content), content]) {
                 let _ = self.refusal.set("it cannot be written to".to_owned());
@@ -141,7 +158,7 @@ impl Disk {
         if !all {
             // As many names again may follow, so half of these files are removed: later scans then reach the
             // end of the names.
-            self.crowded.store(true, Ordering::Relaxed);
+            self.size.crowded.store(true, Ordering::Relaxed);
             surplus = files.len().div_ceil(2);
         }
         // Removes a quarter more than needed, so that the next writes need no scan.
@@ -156,7 +173,7 @@ impl Disk {
             folder.remove(&file.name);
             bytes = bytes.saturating_sub(file.bytes);
         }
-        self.bytes.store(bytes.saturating_add(room), Ordering::Relaxed);
+        self.size.bytes.store(bytes.saturating_add(room), Ordering::Relaxed);
     }
 }
 

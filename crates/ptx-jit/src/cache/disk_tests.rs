@@ -321,7 +321,8 @@ fn a_folder_of_many_names_is_looked_at_in_part() {
     for number in 0..200 {
         fs::write(folder.0.join(format!("{number}.code")), b"").unwrap();
     }
-    let small = || Disk { names: 50, ..folder.disk() };
+    // Each knows as much of the size as a new process.
+    let small = || Disk { names: 50, size: Arc::default(), ..folder.disk() };
     let count = folder.files().len();
     small().write(key(1), b"one");
     let left = folder.files().len();
@@ -386,4 +387,21 @@ fn several_write_the_same_at_once() {
         }
     });
     assert!(folder.files().iter().all(|file| file.to_string_lossy().ends_with(SUFFIX)));
+}
+
+#[test]
+fn the_disks_of_one_folder_scan_it_together() {
+    let folder = Scratch::new();
+    folder.disk().write(key(0), b"zero");
+    // A scan would remove it.
+    let stale = folder.0.join("a.part");
+    fs::write(&stale, b"half").unwrap();
+    let file = File::options().write(true).open(&stale).unwrap();
+    file.set_modified(SystemTime::now() - 2 * STALE).unwrap();
+    for number in 1..LOOK {
+        folder.disk().write(key(1), b"one");
+        assert!(stale.exists(), "write {number}");
+    }
+    folder.disk().write(key(1), b"one");
+    assert!(!stale.exists());
 }
