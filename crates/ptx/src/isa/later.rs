@@ -7,6 +7,8 @@
 
 use super::gate::has_features_of;
 use super::{Body, Level, OperandShape, Sm, Unmet, Version};
+use std::collections::HashMap;
+use std::sync::OnceLock;
 
 mod rows;
 
@@ -107,11 +109,11 @@ impl Later {
         self.syntax.split('.').next().unwrap_or_default().split('|')
     }
 
-    fn fits(&self, mnemonic: &str, words: &[&str]) -> bool {
+    /// Whether the words after the mnemonic are some of this row.
+    fn fits(&self, words: &[&str]) -> bool {
         let needed = || self.syntax.split('.').skip(1).map(|group| group.split('|'));
         let may = |word: &str| self.may == "*" || self.may.split(' ').any(|m| m == word);
-        self.mnemonics().any(|m| m == mnemonic)
-            && needed().all(|mut group| group.any(|word| words.contains(&word)))
+        needed().all(|mut group| group.any(|word| words.contains(&word)))
             && words.iter().all(|word| may(word) || needed().any(|mut group| group.any(|w| w == *word)))
     }
 }
@@ -124,17 +126,32 @@ pub fn introduced(version: Version, mut targets: impl Iterator<Item = Sm>) -> St
     }
 }
 
+/// The rows of a mnemonic, in the order of the list. The checker looks up every name that a program declares.
+fn rows(mnemonic: &str) -> impl Iterator<Item = &'static Later> {
+    static BY_MNEMONIC: OnceLock<HashMap<&'static str, Vec<&'static Later>>> = OnceLock::new();
+    let by_mnemonic = BY_MNEMONIC.get_or_init(|| {
+        let mut map: HashMap<_, Vec<_>> = HashMap::new();
+        for row in LATER {
+            for mnemonic in row.mnemonics() {
+                map.entry(mnemonic).or_default().push(row);
+            }
+        }
+        map
+    });
+    by_mnemonic.get(mnemonic).into_iter().flatten().copied()
+}
+
 /// The form with these words and operands, if it is in the list.
 pub fn find(mnemonic: &str, words: &[&str], shapes: &[OperandShape]) -> Option<&'static Later> {
-    LATER.iter().find(|l| l.fits(mnemonic, words) && l.operands.fit(shapes))
+    rows(mnemonic).find(|l| l.fits(words) && l.operands.fit(shapes))
 }
 
 /// The form with these words and any operands.
 pub fn find_words(mnemonic: &str, words: &[&str]) -> Option<&'static Later> {
-    LATER.iter().find(|l| l.fits(mnemonic, words) && l.operands.with.is_none())
+    rows(mnemonic).find(|l| l.fits(words) && l.operands.with.is_none())
 }
 
 /// The first row of a mnemonic.
 pub fn of_mnemonic(mnemonic: &str) -> Option<&'static Later> {
-    LATER.iter().filter(|l| l.mnemonics().any(|m| m == mnemonic)).min_by_key(|l| l.version())
+    rows(mnemonic).min_by_key(|l| l.version())
 }
