@@ -41,6 +41,11 @@ fn predicate(machine: &Machine, src: &Src, lane: usize) -> bool {
 /// Executes the instruction many times; `expected` returns each active lane's destination as bits, from the
 /// registers before.
 pub(super) fn check(text: &str, sources: usize, expected: impl Fn(&Machine, &Inst, usize) -> u64) {
+    compare(text, sources, &expected);
+}
+
+/// As [`check`]. It is compiled once for all instructions.
+fn compare(text: &str, sources: usize, expected: &dyn Fn(&Machine, &Inst, usize) -> u64) {
     let inst = named(text, sources);
     let step = bind_alone(&inst);
     let Dst::Reg(d) = inst.dsts[0] else { panic!("`{text}` has no register to write") };
