@@ -1,5 +1,6 @@
 //! The text form of WIR: printed, read and printed again for every kernel of the fixtures and of the
-//! benchmark, and read from texts that were damaged.
+//! benchmark, and read from texts that were damaged. Unless `PTXVM_TESTS` is `full`, this is done after two
+//! of the stages for each kernel, in turn.
 
 use ptx::check::{CheckOptions, check};
 use ptx::ir::{Function, Program};
@@ -52,9 +53,14 @@ fn printing_reading_and_printing_gives_the_same_text() {
         (ONE, Pass::Groups),
         (COARSE, Pass::Groups),
     ];
+    let full = std::env::var("PTXVM_TESTS").as_deref() == Ok("full");
+    let mut functions = 0;
     for (path, program) in programs() {
         for function in program.functions.iter().filter(|function| !function.blocks.is_empty()) {
-            for (launch, last) in stages {
+            functions += 1;
+            // The first stages are other ones for each function.
+            let turn = stages.iter().cycle().skip(2 * functions);
+            for &(launch, last) in turn.take(if full { stages.len() } else { 2 }) {
                 if launch.team > 1 && !may_be_coarse(function) {
                     continue;
                 }
@@ -73,8 +79,8 @@ fn printing_reading_and_printing_gives_the_same_text() {
             }
         }
     }
-    assert!(count > 300, "{count} functions");
-    assert!(groups > 50, "{groups} groups");
+    assert!(count > 200, "{count} functions");
+    assert!(groups > 20, "{groups} groups");
 }
 
 /// xorshift64*

@@ -4,7 +4,7 @@
 //! Each case runs on its main PTX and on its variants (-O0, -g, ...), with several numbers of OS threads and
 //! schedule seeds, in the interpreter and in native code for each kind of processor. Results must not depend
 //! on these. Unless `PTXVM_TESTS` is `full`, some combinations are omitted; every case still runs in both
-//! engines, every variant in the interpreter, and one variant of each kernel in native code.
+//! engines, every variant in the interpreter, and one variant of every fourth text in native code.
 
 #[path = "support/levels.rs"]
 mod levels;
@@ -67,7 +67,8 @@ impl On {
     }
 
     /// The target of its code. Unless all is tested, LLVM optimises only code for the best processor, and
-    /// only for some cases: that takes most of the time of a test, and is LLVM's own matter.
+    /// only for some cases: that takes most of the time of a test, and what LLVM's optimisations do is tested
+    /// by LLVM.
     fn target(self, optimised: bool) -> Option<Target> {
         let target = self.cpu().map(Target::from);
         match self {
@@ -188,7 +189,8 @@ const KNOWN: &[(&str, &str, &str)] = &[
 /// Whether a case runs on this without `PTXVM_TESTS`: every case in the interpreter and, with its main text,
 /// for the best processor, half of the cases in the watched interpreter, an eighth for a lesser processor
 /// (whose code takes the longest to compile), and an eighth under each selection of tools in native code. Of
-/// the variants of a kernel, which take LLVM the longest, one runs in native code, for one of its cases.
+/// the variants, which take LLVM the longest, one of every fourth text runs in native code, with one case of
+/// each kernel.
 fn is_chosen(on: On, name: &str, is_compiled: bool) -> bool {
     let hash = levels::hash(name);
     match on {
@@ -233,17 +235,18 @@ fn main() {
             sources.push((string(variant), variant_schedules));
         }
         // One of the variants, the same for all cases of a text.
-        let native_variant = levels::hash(&sources[0].0) as usize % (sources.len() - 1).max(1);
+        let hash = levels::hash(&sources[0].0) as usize;
+        let native_variant = hash.is_multiple_of(4).then(|| 1 + hash / 4 % (sources.len() - 1).max(1));
         for (number, (ptx, schedules)) in sources.into_iter().enumerate() {
             // A launch that traps does not reach its end.
             let fits = |on: On| on.is_available() && (on.tools().is_empty() || case["trap"].is_null());
             let is_main = string(&case["ptx"]) == ptx;
             let is_first = compiled.insert((ptx.clone(), string(&case["kernel"])));
-            let is_compiled = is_main || is_first && number == 1 + native_variant;
+            let is_compiled = is_main || is_first && native_variant == Some(number);
             let chosen = |on: On| fits(on) && (full || is_chosen(on, &name, is_compiled));
             for schedule in schedules.iter().filter(|(_, _, on)| chosen(*on)) {
                 let (case, root, ptx, schedule) = (case.clone(), root.clone(), ptx.clone(), *schedule);
-                let target = schedule.2.target(is_main && levels::hash(&name).is_multiple_of(4));
+                let target = schedule.2.target(is_main && levels::hash(&name).is_multiple_of(16));
                 let title = format!(
                     "{name} {} threads={} seed={} {:?}",
                     ptx.trim_start_matches("kernels/"),

@@ -424,7 +424,7 @@ mod tests {
         programs
     }
 
-    /// On the best processor that this machine can be, with each choice of coarse warps; every third program
+    /// On the best processor that this machine can be, with each choice of coarse warps; every ninth program
     /// also on one of the others in turn, with the compiler's choice. On all of them if `PTXVM_TESTS` is
     /// `full`: compilation for narrow vectors takes most of the time of a run on all.
     #[test]
@@ -440,7 +440,7 @@ mod tests {
                 let Some((path, program, traps)) = programs.get(number) else { break };
                 tools::races(program).unwrap_or_else(|races| panic!("{}: {races}", path.display()));
                 let (best, others) = cpus.split_first().expect("one processor at least");
-                let turn = number.is_multiple_of(3).then_some(number / 3 % others.len().max(1));
+                let turn = number.is_multiple_of(9).then_some(number / 9 % others.len().max(1));
                 let other = turn.and_then(|turn| others.get(turn));
                 let outcome = machines.run_where(program, |_, cpu, team| {
                     full || cpu == *best || Some(&cpu) == other && team.is_none()
