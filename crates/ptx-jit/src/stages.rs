@@ -1,6 +1,6 @@
 //! A function as text after any pass, for `--emit wir` and for file tests.
 //!
-//! Invariant: the text after a pass depends on the function, the launch and the passes alone.
+//! Invariant: the text after a pass depends on the function, the launch, the target and the passes alone.
 
 use crate::analysis::{Analyses, range};
 use crate::effects::NativeEffects;
@@ -16,13 +16,18 @@ use ptx::ir::{Function, Program, RegClass};
 use ptx_exec::layout::Layout;
 use std::fmt::Write;
 
+/// Any processor of the level whose chunks are as wide as those of a launch.
+pub fn generic_target(launch: LaunchShape) -> Target {
+    let level = Level::ALL.into_iter().find(|level| level.lanes() == launch.chunk);
+    Target::generic(level.unwrap_or(Level::Baseline))
+}
+
 /// The text of a PTX function after a pass; `None` if it would be too large. `off`: a pass that is left out.
 ///
-/// After [`Pass::Ranges`] and [`Pass::Constants`], what they found follows the function. The level is the one
-/// whose chunks are as wide as those of the launch.
+/// After [`Pass::Ranges`] and [`Pass::Constants`], what they found follows the function.
 pub fn after(
     (program, function): (&Program, &Function),
-    launch: LaunchShape,
+    (launch, target): (LaunchShape, Target),
     last: Pass,
     off: Option<Pass>,
 ) -> Option<String> {
@@ -44,7 +49,7 @@ pub fn after(
     }
     let mut func = run(function, launch, &NativeEffects::default(), Passes::without(off, stop))?;
     if last == Pass::FloatChains || last >= Pass::Accesses {
-        plan(&mut func, (program, function), launch, Passes::without(off, last));
+        plan(&mut func, (program, function), (launch, target), Passes::without(off, last));
     }
     let mut text = print(&func, Some((program, function)));
     if last == Pass::Constants && off != Some(last) {
@@ -63,7 +68,7 @@ pub fn after(
 pub fn on_text(
     text: &str,
     (program, function): (&Program, &Function),
-    launch: LaunchShape,
+    (launch, target): (LaunchShape, Target),
     pass: Pass,
     off: bool,
 ) -> Result<String, String> {
@@ -98,7 +103,7 @@ pub fn on_text(
         | Pass::LoopPredication
         | Pass::Groups
         | Pass::Prefetches => {
-            plan(&mut func, (program, function), launch, Passes::without(None, pass));
+            plan(&mut func, (program, function), (launch, target), Passes::without(None, pass));
         }
         Pass::Divergence | Pass::IfConvert | Pass::Build | Pass::Ssa => {
             return Err(format!("`{}` begins with PTX", pass.name()));
@@ -134,9 +139,12 @@ fn ranges(func: &Func, function: &Function, launch: LaunchShape) -> String {
 }
 
 /// Plans how a function accesses memory, with its variables where they are in a program of one module.
-fn plan(func: &mut Func, (program, function): (&Program, &Function), launch: LaunchShape, passes: Passes) {
-    let level = Level::ALL.into_iter().find(|level| level.lanes() == launch.chunk);
-    let target = Target::generic(level.unwrap_or(Level::Baseline));
+fn plan(
+    func: &mut Func,
+    (program, function): (&Program, &Function),
+    (launch, target): (LaunchShape, Target),
+    passes: Passes,
+) {
     plan_memory(func, (program, function), (&layout(program), None), (launch, false), target, passes);
 }
 

@@ -482,7 +482,7 @@ pub(crate) const GRID_STRIDE_LONG_BYTES: u32 = 1024;
 
 /// How many iterations ahead a grid-stride loop prefetches long parts into the second-level cache. Measured
 /// on a Zen 4: two to four take equally long, one and six or eight up to a tenth longer.
-pub(crate) const GRID_STRIDE_ITERATIONS_AHEAD: u64 = 4;
+pub(crate) const GRID_STRIDE_ITERATIONS_AHEAD: u32 = 4;
 
 /// The fewest operations of a block that takes deferred prefetches. Chosen.
 pub(crate) const DEFERRED_PREFETCH_MIN_OPS: usize = 32;

@@ -7,10 +7,13 @@
 //! ```text
 //! // test: gvn
 //! // launch: ntid=64x1x1 chunk=16 warps=1
+//! // target: avx512,tuning=zen4
 //! ...
 //! // expect:
 //! //   start b1
 //! ```
+//!
+//! Without a target, it is any processor whose chunks are as wide as those of the launch.
 //!
 //! Each file is two tests: the text is the expected one, and it is another one where the pass is switched
 //! off. `PTXVM_BLESS=1 cargo test -p ptx-jit --test filetests` writes what the passes make; the difference is
@@ -19,7 +22,7 @@
 use libtest_mimic::{Arguments, Failed, Trial};
 use ptx::ir::Program;
 use ptx_jit::wir::LaunchShape;
-use ptx_jit::{Pass, stages};
+use ptx_jit::{Pass, Target, stages};
 use std::path::{Path, PathBuf};
 
 fn main() {
@@ -73,6 +76,7 @@ fn every_pass_has_a_file(files: &[PathBuf]) -> Result<(), Failed> {
 struct Case {
     pass: Pass,
     launch: LaunchShape,
+    target: Target,
     /// The file without what is expected.
     input: String,
     program: Program,
@@ -96,6 +100,13 @@ fn read(file: &Path) -> Result<Case, String> {
         return Err(format!("a test of `{name}` in another folder"));
     }
     let launch = launch(directive("launch:")?)?;
+    let target = match directive("target:") {
+        Ok(text) => Target::parse(text)?,
+        Err(_) => stages::generic_target(launch),
+    };
+    if target.level().lanes() != launch.chunk {
+        return Err(format!("`{target}` has other chunks than the launch"));
+    }
     let section = |name: &str| -> String {
         let lines = text.lines().skip_while(|line| line.trim() != format!("{comment} {name}")).skip(1);
         let lines = lines.map_while(|line| {
@@ -115,7 +126,7 @@ fn read(file: &Path) -> Result<Case, String> {
     if program.functions.len() != 1 {
         return Err("a test has one kernel".to_owned());
     }
-    Ok(Case { pass, launch, input, program, expected, comment, is_wir })
+    Ok(Case { pass, launch, target, input, program, expected, comment, is_wir })
 }
 
 /// `ntid=64x1x1 chunk=16 warps=1`
@@ -141,10 +152,11 @@ fn launch(text: &str) -> Result<LaunchShape, String> {
 /// The text that the passes make; `off`: the pass that is left out.
 fn found(case: &Case, off: Option<Pass>) -> Result<String, String> {
     let ptx = (&case.program, &case.program.functions[0]);
+    let shape = (case.launch, case.target);
     if case.is_wir {
-        return stages::on_text(&case.input, ptx, case.launch, case.pass, off == Some(case.pass));
+        return stages::on_text(&case.input, ptx, shape, case.pass, off == Some(case.pass));
     }
-    stages::after(ptx, case.launch, case.pass, off).ok_or_else(|| "too large".to_owned())
+    stages::after(ptx, shape, case.pass, off).ok_or_else(|| "too large".to_owned())
 }
 
 fn compare(file: &Path) -> Result<(), Failed> {

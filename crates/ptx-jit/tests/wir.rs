@@ -64,7 +64,8 @@ fn printing_reading_and_printing_gives_the_same_text() {
                 if launch.team > 1 && !may_be_coarse(function) {
                     continue;
                 }
-                let Some(text) = stages::after((&program, function), launch, last, None) else { continue };
+                let shape = (launch, stages::generic_target(launch));
+                let Some(text) = stages::after((&program, function), shape, last, None) else { continue };
                 let read =
                     parse(&text).unwrap_or_else(|e| panic!("{}: {}: {e}", path.display(), function.name));
                 let again = print(&read, Some((&program, function)));
@@ -146,11 +147,12 @@ fn damaged(text: &str, rng: &mut Rng) -> String {
 #[test]
 fn damaged_texts_are_refused_or_are_functions() {
     let mut rng = Rng(4711);
+    let one = (ONE, stages::generic_target(ONE));
     let (mut refused, mut accepted) = (0, 0);
     for (path, program) in programs() {
         for function in program.functions.iter().filter(|function| !function.blocks.is_empty()) {
             let last = [Pass::Shapes, Pass::Groups][rng.below(2)];
-            let Some(text) = stages::after((&program, function), ONE, last, None) else { continue };
+            let Some(text) = stages::after((&program, function), one, last, None) else { continue };
             if text.len() > 60_000 {
                 continue;
             }
@@ -162,7 +164,7 @@ fn damaged_texts_are_refused_or_are_functions() {
             for _ in 0..8 {
                 let text = damaged(&text, &mut rng);
                 let pass = passes[rng.below(passes.len())];
-                match stages::on_text(&text, (&program, function), ONE, pass, false) {
+                match stages::on_text(&text, (&program, function), one, pass, false) {
                     Ok(_) => accepted += 1,
                     Err(message) => {
                         assert!(

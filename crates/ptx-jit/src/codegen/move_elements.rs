@@ -205,12 +205,8 @@ impl Codegen<'_> {
 
     /// Notes the strategy of an access.
     pub(super) fn remark_strategy(&self, plan: &Plan, uniform: bool) {
-        for (applied, how) in plan.remarks(uniform, self.position.full) {
-            if applied {
-                self.applied("access", how);
-            } else {
-                self.missed("access", how);
-            }
+        for remark in plan.remarks(uniform, self.position.full) {
+            self.remark("access", remark);
         }
     }
 

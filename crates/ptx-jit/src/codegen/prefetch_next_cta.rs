@@ -21,8 +21,8 @@ pub(super) const NEAREST: u32 = 3;
 /// LLVM's number of the second-level cache.
 pub(super) const SECOND: u32 = NEAREST - 1;
 
-/// LLVM's number for data that is read once, which goes into the first-level cache only.
-pub(super) const ONCE: u32 = 0;
+/// LLVM's number for data that are read once, which go into the first-level cache only.
+const ONCE: u32 = 0;
 
 /// The prefetch beside the access that is emitted.
 pub(super) struct BesideAccess {
@@ -38,9 +38,10 @@ pub(super) struct BesideAccess {
 pub(super) type NextCtaDistance = ((Block, Ahead), Value);
 
 /// LLVM's number of a cache.
-fn number_of(cache: Cache) -> u32 {
+pub(super) fn number_of(cache: Cache) -> u32 {
     match cache {
         Cache::First => NEAREST,
+        Cache::FirstAlone => ONCE,
         Cache::Second => SECOND,
     }
 }
@@ -48,28 +49,24 @@ fn number_of(cache: Cache) -> u32 {
 impl Codegen<'_> {
     /// Begins the prefetch beside an access, if one was decided.
     pub(super) fn begin_prefetch(&mut self, op: &Op) -> Option<BesideAccess> {
-        let decision = op.prefetch?;
+        let decision = op.prefetches().next?;
         self.remark_op(op);
         // In such a loop it is for the next iteration, so for code of all lanes alone.
         if self.position.loop_kind == LoopKind::Barrier && !self.position.full {
             return None;
         }
-        let Prefetch { ahead, more, cache } = match decision {
-            Decision::Applied(prefetch) => prefetch,
-            Decision::Missed(why) => {
-                self.missed("prefetch", why);
-                return None;
+        let behind = match decision {
+            Decision::Applied(Prefetch { ahead: Ahead::Iteration { behind, .. }, .. }) => {
+                self.may_defer_prefetches().then_some(number_of(behind))
             }
+            Decision::Applied(_) | Decision::Missed(_) => None,
+        };
+        let Decision::Applied(Prefetch { ahead, more, cache }) = decision else {
+            self.remark("prefetch", decision.remark(false));
+            return None;
         };
         let far = self.distance(ahead)?;
-        let (next, behind) = match ahead {
-            Ahead::Cta { .. } => ("CTA", None),
-            Ahead::Iteration { behind, .. } => {
-                ("iteration", self.may_defer_prefetches().then_some(number_of(behind)))
-            }
-        };
-        let when = if behind.is_some() { ", behind the barrier while it has room" } else { "" };
-        self.applied("prefetch", format!("for the next {next}, into the {cache}-level cache{when}"));
+        self.remark("prefetch", decision.remark(behind.is_some()));
         let far = self.b.add(far, self.c64(more as u64));
         Some(BesideAccess { far, level: number_of(cache), behind })
     }

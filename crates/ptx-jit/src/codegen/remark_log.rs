@@ -1,6 +1,7 @@
 //! The remarks of code generation, and the instruction that they are about.
 
 use super::Codegen;
+use crate::mem::remarks::Remark;
 use crate::remarks::Remarks;
 use crate::wir::{BlockId, Op, Site};
 use std::borrow::Cow;
@@ -30,6 +31,14 @@ impl Codegen<'_> {
     /// Notes why the instruction that is emitted is not optimised.
     pub(super) fn missed(&self, pass: &'static str, reason: impl Into<Cow<'static, str>>) {
         self.remarks.list.borrow_mut().missed(pass, self.remarks.site.get(), reason);
+    }
+
+    /// Notes what a pass has decided about the instruction that is emitted.
+    pub(super) fn remark(&self, pass: &'static str, (applied, reason): Remark) {
+        match applied {
+            true => self.applied(pass, reason),
+            false => self.missed(pass, reason),
+        }
     }
 
     /// The operation that remarks are about from here on, if it is an instruction.

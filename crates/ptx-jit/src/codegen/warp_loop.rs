@@ -244,7 +244,7 @@ impl Codegen<'_> {
 
     /// Computes the distance to the next CTA's elements before the loop, where all accesses have the same.
     fn find_prefetch_distance(&mut self, node: &wir::Block, own: &[usize]) {
-        let first = own.iter().find_map(|at| match node.ops[*at].prefetch {
+        let first = own.iter().find_map(|at| match node.ops[*at].prefetches().next {
             Some(Decision::Applied(Prefetch { ahead, .. })) => Some(ahead),
             Some(Decision::Missed(_)) | None => None,
         });

@@ -9,7 +9,7 @@ pub(crate) mod classify;
 pub(crate) mod covered;
 pub(crate) mod group;
 pub(crate) mod plan;
-mod remarks;
+pub(crate) mod remarks;
 pub(crate) mod segmented;
 pub(crate) mod select;
 mod strip;

@@ -71,7 +71,7 @@ pub struct Op {
     /// How it accesses memory, if it does and [`mem`](crate::mem) has planned it.
     pub(crate) access: Option<Rc<access::Plan>>,
     /// What is prefetched beside it, once that has been decided.
-    pub(crate) prefetch: Option<prefetch::Decision>,
+    pub(crate) prefetch: Option<Rc<prefetch::Decisions>>,
 }
 
 /// What an operation does.
@@ -447,6 +447,11 @@ impl Op {
             OpKind::Inst(site) => Some((site, op)),
             _ => None,
         })
+    }
+
+    /// What was decided about the prefetches beside it.
+    pub(crate) fn prefetches(&self) -> prefetch::Decisions {
+        self.prefetch.as_deref().copied().unwrap_or_default()
     }
 }
 

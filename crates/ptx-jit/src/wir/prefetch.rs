@@ -1,5 +1,8 @@
 //! Prefetches as data of the IR: what is prefetched beside an access, and into which cache.
 //!
+//! The pass in [`opt::prefetch`](crate::opt::prefetch) fills them in. Code generation maps them to LLVM IR
+//! and decides nothing about them.
+//!
 //! Invariant: a prefetch changes nothing but time. Its distance is a constant times facts of the launch that
 //! can be read anywhere in the function, so no value of the function is computed for it.
 
@@ -79,6 +82,8 @@ impl Product {
 pub(crate) enum Cache {
     /// The first level.
     First,
+    /// The first level alone: the data are read once.
+    FirstAlone,
     /// The second level.
     Second,
 }
@@ -104,7 +109,7 @@ pub(crate) enum Ahead {
     },
 }
 
-/// A prefetch beside an access.
+/// The prefetch of one line beside an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Prefetch {
     pub(crate) ahead: Ahead,
@@ -114,13 +119,44 @@ pub(crate) struct Prefetch {
     pub(crate) cache: Cache,
 }
 
-/// What was decided about an access.
+/// The prefetches beside a load in a loop whose step from one iteration to the next is known only at launch.
+/// All lanes load consecutive elements. Code under masks does not issue it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Decision {
-    /// It has a prefetch.
-    Applied(Prefetch),
-    /// It has none, for that reason.
+pub(crate) struct GridStride {
+    /// The bytes that the threads of this CTA load, which those of the next CTA follow.
+    pub(crate) part: u32,
+    /// The cache for the elements of the next CTA.
+    pub(crate) cache: Cache,
+    /// What is prefetched of a later iteration of this CTA.
+    pub(crate) later: Option<Later>,
+}
+
+/// The same access in a later iteration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Later {
+    /// By how much the address grows from one iteration to the next.
+    pub(crate) step: Product,
+    /// How many iterations ahead that iteration is.
+    pub(crate) iterations: u32,
+    pub(crate) cache: Cache,
+}
+
+/// What was decided about a prefetch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Decision<T> {
+    /// The access has it.
+    Applied(T),
+    /// The access does not have it, for that reason.
     Missed(&'static str),
+}
+
+/// What was decided about the prefetches beside an access.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Decisions {
+    /// The line that the next CTA accesses, or the next iteration of a loop around a barrier.
+    pub(crate) next: Option<Decision<Prefetch>>,
+    /// The elements that a loop of the grid's stride loads.
+    pub(crate) grid_stride: Option<Decision<GridStride>>,
 }
 
 impl fmt::Display for Fact {
@@ -143,6 +179,7 @@ impl fmt::Display for Cache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Cache::First => "first",
+            Cache::FirstAlone => "first alone",
             Cache::Second => "second",
         })
     }
@@ -163,5 +200,31 @@ impl fmt::Display for Prefetch {
                 write!(f, "prefetch iteration +1 by {step} {more:+} into {cache}, or behind into {behind}")
             }
         }
+    }
+}
+
+impl fmt::Display for GridStride {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let GridStride { part, cache, later } = self;
+        write!(f, "prefetch grid stride CTA +1 by {part} into {cache}")?;
+        match later {
+            Some(Later { step, iterations, cache }) => {
+                write!(f, ", iteration {iterations:+} by {step} into {cache}")
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// The prefetches that were decided, each behind a comma.
+impl fmt::Display for Decisions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(Decision::Applied(prefetch)) = &self.next {
+            write!(f, ", {prefetch}")?;
+        }
+        if let Some(Decision::Applied(prefetch)) = &self.grid_stride {
+            write!(f, ", {prefetch}")?;
+        }
+        Ok(())
     }
 }

@@ -14,17 +14,15 @@
 //!   if pred v6 then b1 else b2
 //! ```
 //! An instruction is named by its PTX block and its index there; the comment is for people. Its first operand
-//! is the mask of its lanes. The comment of an access ends with its plan and its prefetch, once these are
-//! decided, and the
-//! comment of a block's check names the checked range. A block lists its groups of accesses after its
-//! operations. The constants of the lanes of an affine value are printed as runs: first constant, step, and
-//! count.
+//! is the mask of its lanes. The comment of an access ends with its plan and its prefetches, once these are
+//! decided, and the comment of a block's check names the checked range. A block lists its groups of accesses
+//! after its operations. The constants of the lanes of an affine value are printed as runs: first constant,
+//! step, and count.
 //!
 //! Invariant: the text contains all parts of a function that passes read. Parts that follow from the rest are
 //! left out: [`Func::needed`], and kinds of values that nothing defines. Printing, parsing and printing gives
 //! the same text.
 
-use super::prefetch::Decision;
 use super::{
     Block, Chain, Cond, Exit, ExitReason, Func, Kind, Op, OpKind, Pending, Shape, Site, Term, Value,
 };
@@ -154,8 +152,8 @@ impl Printer<'_> {
                 if let (Some(plan), Some(_)) = (&op.access, self.ptx) {
                     write!(self.out, " as {plan}")?;
                 }
-                if let (Some(Decision::Applied(prefetch)), Some(_)) = (&op.prefetch, self.ptx) {
-                    write!(self.out, ", {prefetch}")?;
+                if let (Some(prefetches), Some(_)) = (&op.prefetch, self.ptx) {
+                    write!(self.out, "{prefetches}")?;
                 }
             }
             _ => {}

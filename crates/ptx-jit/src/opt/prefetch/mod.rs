@@ -1,4 +1,5 @@
-//! Prefetches of memory that the next CTA accesses, or the next iteration of a loop around a barrier.
+//! Prefetches of memory that the next CTA accesses, or the next iteration of a loop around a barrier, and of
+//! what loops of the grid's stride load ([`grid_stride`]).
 //!
 //! CTAs that are neighbours in x execute one after another. Each accesses short parts of many rows, which
 //! hardware prefetchers do not predict. They also do not predict accesses after a barrier, because the other
@@ -15,6 +16,9 @@
 //!
 //! Invariant: a line is prefetched once in a block. If the distance is not known, nothing is prefetched.
 
+mod grid_stride;
+mod remarks;
+
 use crate::analysis::loop_kind::LoopKind;
 use crate::analysis::scalar_evolution::ScalarEvolution;
 use crate::mem::classify;
@@ -23,7 +27,7 @@ use crate::tuning::{
     CACHE_LINE_BYTES, NEXT_CTA_PREFETCH_CTAS, NEXT_CTA_PREFETCH_WARPS, PREFETCHER_REACH_BYTES,
 };
 use crate::wir::group::{Group, GroupKind};
-use crate::wir::prefetch::{Ahead, Cache, Decision, Prefetch};
+use crate::wir::prefetch::{Ahead, Cache, Decision, Decisions, Prefetch};
 use crate::wir::{self, Block, Func, LaunchShape, Op, OpKind};
 use ptx::ir::{Addr, Base, Function, Inst, Program, Src};
 use ptx::isa::{Op as O, Space};
@@ -48,27 +52,30 @@ impl Prefetching<'_> {
     pub(crate) fn decide(&self, func: &mut Func) {
         for block in &mut func.blocks {
             let mut issued = HashSet::new();
-            // The lanes of these groups access elements that are apart, and have no prefetch beside them.
-            let apart = |group: &&Rc<Group>| match group.kind {
-                GroupKind::Interleaved | GroupKind::Covering => true,
-                GroupKind::Window | GroupKind::SeparateWindow | GroupKind::Gather => false,
-            };
-            let members = block.groups.iter().filter(apart).flat_map(|group| &group.members);
-            let left_out: HashSet<usize> = members.map(|member| member.at).collect();
-            for at in (0..block.ops.len()).filter(|at| !left_out.contains(at)) {
-                block.ops[at].prefetch = self.decision(block, &block.ops[at], &mut issued);
+            let (apart, later) = (members(block, is_apart), members(block, is_later_in_window));
+            for at in (0..block.ops.len()).filter(|at| !apart.contains(at)) {
+                let op = &block.ops[at];
+                let next = self.decision(block, op, &mut issued);
+                let grid_stride = if later.contains(&at) { None } else { self.grid_stride(block, op) };
+                let some = next.is_some() || grid_stride.is_some();
+                block.ops[at].prefetch = some.then(|| Rc::new(Decisions { next, grid_stride }));
             }
         }
     }
 
-    /// The decision about an operation. `issued`: the lines that its block has prefetched, relative to an
-    /// address, and whether for a write.
+    /// The kind of loop that a block belongs to.
+    fn loop_kind(&self, block: &Block) -> LoopKind {
+        self.loops.get(block.block as usize).copied().unwrap_or(LoopKind::Loop)
+    }
+
+    /// The decision about the line that the next CTA or iteration accesses. `issued`: the lines that the block
+    /// has prefetched, relative to an address, and whether for a write.
     fn decision(
         &self,
         block: &Block,
         op: &Op,
         issued: &mut HashSet<(wir::Value, i64, bool)>,
-    ) -> Option<Decision> {
+    ) -> Option<Decision<Prefetch>> {
         let OpKind::Inst(site) = op.kind else { return None };
         let inst = site.inst(self.function)?;
         let write = match inst.op {
@@ -89,8 +96,7 @@ impl Prefetching<'_> {
             true => Cache::First,
             false => Cache::Second,
         };
-        let kind = self.loops.get(block.block as usize).copied().unwrap_or(LoopKind::Loop);
-        let found = match kind {
+        let found = match self.loop_kind(block) {
             LoopKind::Nothing => self.next_cta(name).map(|ahead| (ahead, nearest)),
             LoopKind::Loop if self.fills(block, op) || write && self.drains(block) => {
                 self.next_cta(name).map(|ahead| (ahead, nearest))
@@ -161,4 +167,27 @@ impl Prefetching<'_> {
             inst.is_some_and(|inst| inst.mods.space() == Space::Shared && is(inst, op))
         })
     }
+}
+
+/// The accesses of a block that belong to groups in such a place.
+fn members(block: &Block, is: fn(&Group, usize) -> bool) -> HashSet<usize> {
+    let of = |group: &Rc<Group>| {
+        let members = group.members.iter().enumerate().filter(|(at, _)| is(group, *at));
+        members.map(|(_, member)| member.at).collect::<Vec<_>>()
+    };
+    block.groups.iter().flat_map(of).collect()
+}
+
+/// Whether the lanes of a group access elements that are apart, so that it has no prefetches.
+fn is_apart(group: &Group, _member: usize) -> bool {
+    match group.kind {
+        GroupKind::Interleaved | GroupKind::Covering => true,
+        GroupKind::Window | GroupKind::SeparateWindow | GroupKind::Gather => false,
+    }
+}
+
+/// Whether a member of a group is a load of a window behind the first one, which prefetches the elements of
+/// all.
+fn is_later_in_window(group: &Group, member: usize) -> bool {
+    group.kind == GroupKind::Window && member > 0
 }
