@@ -31,6 +31,8 @@ fn programs() -> Vec<(PathBuf, Program)> {
 const ONE: LaunchShape = LaunchShape { ntid: [64, 1, 1], chunk: 16, team: 1 };
 const PARTIAL: LaunchShape = LaunchShape { ntid: [20, 3, 1], chunk: 8, team: 1 };
 const COARSE: LaunchShape = LaunchShape { ntid: [16, 8, 1], chunk: 16, team: 4 };
+/// Two of the warps of a CTA, which wait for the others at barriers.
+const PART: LaunchShape = LaunchShape { ntid: [16, 8, 1], chunk: 16, team: 2 };
 
 /// Whether native code may run several warps of the function as one.
 fn may_be_coarse(function: &Function) -> bool {
@@ -45,13 +47,14 @@ fn code(text: &str) -> String {
 
 #[test]
 fn printing_reading_and_printing_gives_the_same_text() {
-    let (mut count, mut groups) = (0, 0);
+    let (mut count, mut groups, mut deferrals) = (0, 0, 0);
     let stages = [
         (ONE, Pass::Shapes),
         (COARSE, Pass::Shapes),
         (PARTIAL, Pass::Build),
         (ONE, Pass::Groups),
         (COARSE, Pass::Groups),
+        (PART, Pass::Prefetches),
     ];
     let full = std::env::var("PTXVM_TESTS").as_deref() == Ok("full");
     let mut functions = 0;
@@ -71,17 +74,20 @@ fn printing_reading_and_printing_gives_the_same_text() {
                 let again = print(&read, Some((&program, function)));
                 // Plans are comments.
                 let both = match last {
-                    Pass::Groups => [code(&again), code(&text)],
+                    Pass::Groups | Pass::Prefetches => [code(&again), code(&text)],
                     _ => [again, text],
                 };
                 assert_eq!(both[0], both[1], "{}: {}", path.display(), function.name);
-                groups += both[0].lines().filter(|line| line.starts_with("  group ")).count();
+                let lines = |start: &str| both[0].lines().filter(|line| line.starts_with(start)).count();
+                groups += lines("  group ");
+                deferrals += lines("  defer-prefetches ");
                 count += 1;
             }
         }
     }
     assert!(count > 200, "{count} functions");
     assert!(groups > 20, "{groups} groups");
+    assert!(deferrals > 0, "no block defers its prefetches");
 }
 
 /// xorshift64*
@@ -213,4 +219,32 @@ fn refused_texts_name_the_line_and_what_is_wrong() {
         refused("start b0\nzero v1:r32(affine align 0 lanes [0+1x2000])\n"),
         "line 2: more than 1024 lanes"
     );
+    let behind = |line: &str| format!("start b0\nb0 ptx 0 full:\n  defer-prefetches b1 {line}\n  goto b0\n");
+    assert_eq!(refused(&behind("16")), "line 3: expected `lines`, found `16`");
+    assert_eq!(refused(&behind("lines many")), "line 3: `many` is not a number, or too large");
+    assert_eq!(
+        refused(&behind("lines 16\n  inst 0.1 v1 v2")),
+        "line 4: an operation behind deferred prefetches"
+    );
+}
+
+/// Prefetches are deferred to the block behind the barrier that their block ends at, and to no other one.
+#[test]
+fn prefetches_are_deferred_to_the_block_behind_the_barrier() {
+    let file =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("filetests/prefetches/deferred_behind_the_barrier.ptx");
+    let text = std::fs::read_to_string(&file).expect("a file of the checkout");
+    let module = check(&file.to_string_lossy(), &text, &CheckOptions::default()).module;
+    let program = ptx::ir::lower(module.expect("a correct text"));
+    let function = &program.functions[0];
+    let launch = LaunchShape { ntid: [128, 1, 1], chunk: 16, team: 2 };
+    let shape = (launch, stages::generic_target(launch));
+    let text = stages::after((&program, function), shape, Pass::Prefetches, None).expect("a small function");
+    let line = text.lines().find(|line| line.starts_with("  defer-prefetches")).expect("a block defers");
+    let verified = |text: &str| stages::on_text(text, (&program, function), shape, Pass::Ranges, false);
+    assert_eq!(verified(&text).err(), None);
+    for other in ["  defer-prefetches b0 lines 9", "  defer-prefetches b999 lines 9"] {
+        let message = verified(&text.replace(line, other)).expect_err(other);
+        assert!(message.contains("no prefetches can be deferred"), "{message}");
+    }
 }

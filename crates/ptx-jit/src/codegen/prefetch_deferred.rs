@@ -1,30 +1,23 @@
-//! Deferred prefetches: prefetches for the next iteration of a loop are issued behind the barrier, between
-//! computations.
+//! Emits deferred prefetches: prefetches for the next iteration of a loop are issued behind the barrier,
+//! between computations. Which blocks defer them, to which block, and how many lines at most, was decided by
+//! [`opt::prefetch`](crate::opt::prefetch).
 //!
-//! Where a tile is loaded, the processor already waits for memory, and prefetches issued there wait too.
-//! Behind the barrier a long section computes, and memory is idle. So a block that loads a tile leaves the
-//! addresses of the next tile's lines beside the barrier slots of its coarse warp, and the section behind the
-//! barrier prefetches them: one by one between its operations, or a few in each iteration of a chunk loop.
-//! Lines that continue the same rows go into the first-level cache, lines of later rows into the second.
+//! The addresses of the lines are left beside the barrier slots of the coarse warp. The block behind the
+//! barrier prefetches them one by one between its operations, or a few in each iteration of a chunk loop.
 //!
 //! Invariant: the addresses are used for prefetches alone, so they may be of an earlier iteration. They are
-//! stored behind all barrier slots, in the coarse warp's own memory; exits may overwrite them.
-//!
-//! Not handled: a single warp, and a coarse warp without a long section behind the barrier, prefetch beside
-//! their loads.
+//! stored behind all barrier slots, in the coarse warp's own memory; exits may overwrite them. Where that
+//! memory has no room, prefetches are issued beside their loads.
 
 use super::prefetch_next_cta::{NEAREST, SECOND};
-use super::{Codegen, LANES, Repr};
-use crate::analysis::loop_kind::LoopKind;
+use super::{Codegen, Repr};
 use crate::llvm::{Builder, IntPred, Value};
-use crate::tuning::BARRIER_SLOTS_MAX_BYTES;
-use crate::tuning::LLVM_BLOCK_MAX_OPS;
 use crate::tuning::{
-    DEFERRED_PREFETCH_MAX_LINES, DEFERRED_PREFETCH_MAX_OPS, DEFERRED_PREFETCH_MIN_OPS,
-    DEFERRED_PREFETCH_OPS_PER_LINE,
+    BARRIER_SLOTS_MAX_BYTES, DEFERRED_PREFETCH_MAX_LINES, DEFERRED_PREFETCH_MAX_OPS, LLVM_BLOCK_MAX_OPS,
 };
 use crate::wir;
-use crate::wir::{BlockId, Kind, Op, OpKind, Shape, Term};
+use crate::wir::prefetch::Deferral;
+use crate::wir::{BlockId, Kind, Op, OpKind, Shape};
 use ptx::ir::RegClass;
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -76,12 +69,14 @@ struct Asks {
 }
 
 impl Codegen<'_> {
-    /// Begins a block: determines whether it defers lines.
+    /// Begins a block: finds room for the lines that it defers.
     pub(super) fn begin_deferred_prefetches(&mut self, id: BlockId) {
-        let leaves = self.piece_behind(id).map(|(by, most)| {
+        let room = self.out.cta.bytes + 2 * 8 * DEFERRED_PREFETCH_MAX_LINES + 64 <= BARRIER_SLOTS_MAX_BYTES;
+        let deferral = self.job.func.blocks[id.0 as usize].deferral.filter(|_| room);
+        let leaves = deferral.map(|Deferral { to, lines }| {
             let offset = self.out.cta.bytes.next_multiple_of(8);
-            let new = Left { offset, counts: [0; 2], most: [most; 2], first: most, by };
-            self.prefetches.deferred.left.get(&by).map_or(new, |left| Left { counts: [0; 2], ..*left })
+            let new = Left { offset, counts: [0; 2], most: [lines; 2], first: lines, by: to };
+            self.prefetches.deferred.left.get(&to).map_or(new, |left| Left { counts: [0; 2], ..*left })
         });
         self.prefetches.deferred.leaves.set(leaves);
         self.prefetches.deferred.asks = None;
@@ -104,33 +99,9 @@ impl Codegen<'_> {
         self.prefetches.deferred.left.entry(left.by).or_insert(Left { most: left.counts, ..left });
     }
 
-    /// The long section behind the barrier that a block ends at, if it is emitted later, and how many lines
-    /// it may issue.
-    fn piece_behind(&self, id: BlockId) -> Option<(BlockId, u32)> {
-        let func = self.job.func;
-        let Term::Exit(exit) = &func.blocks[id.0 as usize].term else { return None };
-        let resume = &func.resumes[exit.resume? as usize];
-        let mut by = resume.node;
-        let mut node = &func.blocks[by.0 as usize];
-        // Registers are restored in a separate block.
-        if let Term::Goto(next) = node.term {
-            by = next;
-            node = &func.blocks[by.0 as usize];
-        }
-        let inside = self.facts.loops.get(node.block as usize) == Some(&LoopKind::Barrier);
-        let team = self.lanes > LANES && self.position.full && self.position.loop_kind == LoopKind::Barrier;
-        let room = self.out.cta.bytes + 2 * 8 * DEFERRED_PREFETCH_MAX_LINES + 64 <= BARRIER_SLOTS_MAX_BYTES;
-        let long = node.full && node.ops.len() >= DEFERRED_PREFETCH_MIN_OPS && resume.id.is_some();
-        let most = (node.ops.len() * self.chunks() as usize / DEFERRED_PREFETCH_OPS_PER_LINE)
-            .min(DEFERRED_PREFETCH_MAX_LINES as usize) as u32;
-        (team && inside && room && long && !self.is_emitted(by)).then_some((by, most))
-    }
-
-    /// Whether the block that is emitted can defer lines.
-    pub(super) fn may_defer_prefetches(&self) -> bool {
+    /// Whether the block that is emitted defers lines.
+    pub(super) fn defers_prefetches(&self) -> bool {
         self.prefetches.deferred.leaves.get().is_some()
-            && self.position.versioned_block != self.position.node
-            && !self.in_section()
     }
 
     /// Defers a line for a cache to the section behind the barrier, if that can issue more.

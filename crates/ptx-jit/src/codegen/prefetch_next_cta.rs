@@ -30,7 +30,7 @@ pub(super) struct BesideAccess {
     far: Value,
     /// The cache that it goes into.
     level: u32,
-    /// The cache that a section behind a barrier may prefetch it into instead.
+    /// The cache that a block behind a barrier prefetches it into, if it is deferred.
     behind: Option<u32>,
 }
 
@@ -57,7 +57,7 @@ impl Codegen<'_> {
         }
         let behind = match decision {
             Decision::Applied(Prefetch { ahead: Ahead::Iteration { behind, .. }, .. }) => {
-                self.may_defer_prefetches().then_some(number_of(behind))
+                self.defers_prefetches().then_some(number_of(behind))
             }
             Decision::Applied(_) | Decision::Missed(_) => None,
         };

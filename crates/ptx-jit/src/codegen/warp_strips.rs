@@ -671,11 +671,6 @@ impl Codegen<'_> {
         self.passes.warp_strips.fused.take_if(|fused| *fused == id).is_some()
     }
 
-    /// Whether a block has been emitted already.
-    pub(super) fn is_emitted(&self, id: BlockId) -> bool {
-        self.passes.warp_strips.emitted[id.0 as usize]
-    }
-
     pub(super) fn set_order(&mut self, order: &[BlockId]) {
         self.passes.warp_strips.order = order.to_vec();
     }

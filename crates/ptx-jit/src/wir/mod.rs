@@ -367,6 +367,9 @@ pub struct Block {
     pub(crate) checks: Option<Rc<checks::BlockChecks>>,
     /// Accesses that are emitted together, once [`mem::group`](crate::mem::group) has found them.
     pub(crate) groups: Vec<Rc<group::Group>>,
+    /// Where the prefetches are issued that it defers, if it defers any and
+    /// [`opt::prefetch`](crate::opt::prefetch) has decided that.
+    pub(crate) deferral: Option<prefetch::Deferral>,
 }
 
 /// A place where the function can be entered.

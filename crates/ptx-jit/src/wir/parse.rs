@@ -7,6 +7,7 @@
 //! Comments begin with `;` and end with the line. Empty lines mean nothing.
 
 use super::group::{Group, GroupKind, Member};
+use super::prefetch::Deferral;
 use super::uses::DefUse;
 use super::{
     Affine, Block, BlockId, Chain, Cond, Entry, Exit, ExitReason, Func, Kind, Op, OpKind, Pending, Phi,
@@ -383,8 +384,8 @@ impl Reader {
         }
         words.expect(":")?;
         let (phis, ops, term) = (Vec::new(), Vec::new(), Term::Goto(id));
-        let (checks, groups) = (None, Vec::new());
-        self.blocks.push(Block { block, full, preds, phis, ops, term, checks, groups });
+        let (checks, groups, deferral) = (None, Vec::new(), None);
+        self.blocks.push(Block { block, full, preds, phis, ops, term, checks, groups, deferral });
         self.ended = false;
         Ok(())
     }
@@ -413,6 +414,18 @@ impl Reader {
             return Ok(());
         }
         let Some(block) = self.blocks.last_mut() else { return Ok(()) };
+        if block.deferral.is_some() {
+            return Err("an operation behind deferred prefetches".to_owned());
+        }
+        if word == "defer-prefetches" {
+            if !defs.is_empty() {
+                return Err("deferred prefetches define nothing".to_owned());
+            }
+            let to = words.block()?;
+            words.expect("lines")?;
+            block.deferral = Some(Deferral { to, lines: words.number()? });
+            return Ok(());
+        }
         if word == "group" {
             if !defs.is_empty() {
                 return Err("a group defines nothing".to_owned());

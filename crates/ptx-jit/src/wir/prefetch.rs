@@ -6,6 +6,7 @@
 //! Invariant: a prefetch changes nothing but time. Its distance is a constant times facts of the launch that
 //! can be read anywhere in the function, so no value of the function is computed for it.
 
+use super::{Block, BlockId, Func, Term};
 use std::fmt;
 
 /// A fact of the launch that can be read anywhere in the function.
@@ -104,7 +105,7 @@ pub(crate) enum Ahead {
     Iteration {
         /// By how much the address grows.
         step: Product,
-        /// The cache that a section behind the barrier may prefetch it into instead.
+        /// The cache that a block behind the barrier prefetches it into, if it is deferred ([`Deferral`]).
         behind: Cache,
     },
 }
@@ -157,6 +158,34 @@ pub(crate) struct Decisions {
     pub(crate) next: Option<Decision<Prefetch>>,
     /// The elements that a loop of the grid's stride loads.
     pub(crate) grid_stride: Option<Decision<GridStride>>,
+}
+
+/// Where the lines are prefetched that a block defers: its lines of the next iteration, behind the barrier
+/// that it ends at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Deferral {
+    /// The block that issues the prefetches.
+    pub(crate) to: BlockId,
+    /// How many lines are deferred at most, for each cache. The others are prefetched beside their loads.
+    pub(crate) lines: u32,
+}
+
+impl Block {
+    /// The block behind the barrier that this block ends at, once registers are restored.
+    pub(crate) fn behind_barrier(&self, func: &Func) -> Option<BlockId> {
+        let Term::Exit(exit) = &self.term else { return None };
+        let resume = func.resumes.get(exit.resume? as usize).filter(|resume| resume.id.is_some())?;
+        Some(match func.blocks.get(resume.node.0 as usize)?.term {
+            Term::Goto(next) => next,
+            Term::If { .. } | Term::Switch { .. } | Term::Exit(_) => resume.node,
+        })
+    }
+}
+
+impl fmt::Display for Deferral {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "defer-prefetches b{} lines {}", self.to.0, self.lines)
+    }
 }
 
 impl fmt::Display for Fact {

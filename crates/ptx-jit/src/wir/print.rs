@@ -16,8 +16,8 @@
 //! An instruction is named by its PTX block and its index there; the comment is for people. Its first operand
 //! is the mask of its lanes. The comment of an access ends with its plan and its prefetches, once these are
 //! decided, and the comment of a block's check names the checked range. A block lists its groups of accesses
-//! after its operations. The constants of the lanes of an affine value are printed as runs: first constant,
-//! step, and count.
+//! after its operations, and then the block that issues the prefetches which it defers. The constants of the
+//! lanes of an affine value are printed as runs: first constant, step, and count.
 //!
 //! Invariant: the text contains all parts of a function that passes read. Parts that follow from the rest are
 //! left out: [`Func::needed`], and kinds of values that nothing defines. Printing, parsing and printing gives
@@ -88,6 +88,9 @@ impl Printer<'_> {
         }
         block.ops.iter().try_for_each(|op| self.op(block, op))?;
         block.groups.iter().try_for_each(|group| writeln!(self.out, "  {}", group.text(block)))?;
+        if let Some(deferral) = block.deferral {
+            writeln!(self.out, "  {deferral}")?;
+        }
         write!(self.out, "  ")?;
         self.term(&block.term)?;
         writeln!(self.out)

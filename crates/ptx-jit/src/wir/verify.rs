@@ -11,6 +11,7 @@
 //!   everywhere.
 //! * Members of a group are loads, or stores, of the block relative to the group's register, and belong to no
 //!   other group.
+//! * Prefetches are deferred to the block behind the barrier that their block ends at.
 //! * If there are shapes, there is one for each value; constants of lanes are small, and masks and counts are
 //!   uniform.
 //!
@@ -19,6 +20,7 @@
 
 use super::dom::Dominators;
 use super::lattice::LIMIT;
+use super::prefetch::Deferral;
 use super::uses::{Def, DefUse};
 use super::{
     Block, BlockId, Chain, Cond, Effects, Exit, ExitReason, Func, Kind, Op, OpKind, Shape, Site, Term, Value,
@@ -183,6 +185,11 @@ impl<E: Effects> Verifier<'_, E> {
         self.note(checked);
         let checked = self.groups(block);
         self.note(checked);
+        if let Some(Deferral { to, lines }) = block.deferral
+            && (lines == 0 || block.behind_barrier(self.func) != Some(to))
+        {
+            self.note(Err(format!("no prefetches can be deferred to b{}", to.0)));
+        }
     }
 
     /// Members of groups are accesses relative to the group's register, each of one group.

@@ -1,5 +1,5 @@
 //! Prefetches of memory that the next CTA accesses, or the next iteration of a loop around a barrier, and of
-//! what loops of the grid's stride load ([`grid_stride`]).
+//! what loops of the grid's stride load ([`grid_stride`]). Some are issued later ([`deferred`]).
 //!
 //! CTAs that are neighbours in x execute one after another. Each accesses short parts of many rows, which
 //! hardware prefetchers do not predict. They also do not predict accesses after a barrier, because the other
@@ -16,6 +16,7 @@
 //!
 //! Invariant: a line is prefetched once in a block. If the distance is not known, nothing is prefetched.
 
+mod deferred;
 mod grid_stride;
 mod remarks;
 
@@ -48,7 +49,7 @@ pub(crate) struct Prefetching<'a> {
 }
 
 impl Prefetching<'_> {
-    /// Decides for each access of a function.
+    /// Decides for each access of a function, and then which blocks defer what they prefetch.
     pub(crate) fn decide(&self, func: &mut Func) {
         for block in &mut func.blocks {
             let mut issued = HashSet::new();
@@ -61,6 +62,7 @@ impl Prefetching<'_> {
                 block.ops[at].prefetch = some.then(|| Rc::new(Decisions { next, grid_stride }));
             }
         }
+        self.defer(func);
     }
 
     /// The kind of loop that a block belongs to.
@@ -68,8 +70,8 @@ impl Prefetching<'_> {
         self.loops.get(block.block as usize).copied().unwrap_or(LoopKind::Loop)
     }
 
-    /// The decision about the line that the next CTA or iteration accesses. `issued`: the lines that the block
-    /// has prefetched, relative to an address, and whether for a write.
+    /// The decision about the line that the next CTA or iteration accesses. `issued`: the lines that the
+    /// block has prefetched, relative to an address, and whether for a write.
     fn decision(
         &self,
         block: &Block,
