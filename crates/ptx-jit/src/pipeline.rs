@@ -17,6 +17,7 @@ use crate::mem::plan::Planner;
 use crate::opt::checks::coalesce::Coalescing;
 use crate::opt::checks::predicate;
 use crate::opt::prefetch::Prefetching;
+use crate::opt::version_unmasked::Versioning;
 use crate::opt::{dce, float_chains, gvn, phi_elim, version_indices};
 use crate::target::Target;
 use crate::tuning::{
@@ -70,11 +71,13 @@ pub enum Pass {
     Groups,
     /// What is prefetched beside accesses.
     Prefetches,
+    /// Versions of masked blocks that load for all lanes.
+    VersionUnmasked,
 }
 
 impl Pass {
     /// All passes, in their order.
-    pub const ALL: [Pass; 17] = [
+    pub const ALL: [Pass; 18] = [
         Pass::Divergence,
         Pass::IfConvert,
         Pass::Build,
@@ -92,6 +95,7 @@ impl Pass {
         Pass::LoopPredication,
         Pass::Groups,
         Pass::Prefetches,
+        Pass::VersionUnmasked,
     ];
 
     /// The name that file tests use.
@@ -114,6 +118,7 @@ impl Pass {
             Pass::LoopPredication => "loop-predication",
             Pass::Groups => "groups",
             Pass::Prefetches => "prefetches",
+            Pass::VersionUnmasked => "version-unmasked",
         }
     }
 
@@ -134,9 +139,10 @@ impl Passes {
     /// All that make a function.
     pub(crate) const ALL: Passes = Passes { off: None, last: Pass::VersionIndices };
     /// Also those that plan how it accesses memory.
-    pub(crate) const PLANS: Passes = Passes { off: None, last: Pass::Prefetches };
+    pub(crate) const PLANS: Passes = Passes { off: None, last: Pass::VersionUnmasked };
     /// The same without groups of accesses: each access is emitted on its own.
-    pub(crate) const SINGLE_ACCESSES: Passes = Passes { off: Some(Pass::Groups), last: Pass::Prefetches };
+    pub(crate) const SINGLE_ACCESSES: Passes =
+        Passes { off: Some(Pass::Groups), last: Pass::VersionUnmasked };
 
     /// All but one, up to another.
     pub(crate) fn without(off: Option<Pass>, last: Pass) -> Self {
@@ -246,7 +252,8 @@ fn is_too_much(func: &Func, divergence: &divergence::Facts) -> bool {
 }
 
 /// Makes chains of arithmetic, and plans how a function accesses memory, after which it is complete: the
-/// strategy of each access, the bounds checks and the groups of accesses of each block, and the prefetches.
+/// strategy of each access, the bounds checks and the groups of accesses of each block, the prefetches, and
+/// versions of blocks for all lanes.
 /// `by_warp`: whether a coarse warp computes vectors warp by warp. Returns what is known of its values.
 pub(crate) fn plan_memory(
     func: &mut Func,
@@ -254,6 +261,7 @@ pub(crate) fn plan_memory(
     (layout, objects): (&Layout, Option<&AccessObjects>),
     (launch, by_warp): (LaunchShape, bool),
     target: Target,
+    effects: &impl Effects,
     passes: Passes,
 ) -> Analyses {
     if passes.has(Pass::FloatChains) {
@@ -294,6 +302,14 @@ pub(crate) fn plan_memory(
         let (evolution, loops) = (&analyses.evolution, loop_kinds(function));
         Prefetching { program, function, launch, target, by_warp, evolution, loops: &loops }.decide(func);
     }
+    if passes.has(Pass::VersionUnmasked) {
+        let planner = Planner { func, function, program, layout, objects, launch, target };
+        let decisions = Versioning::new(planner, &analyses).blocks();
+        for (id, decision) in decisions {
+            func.blocks[id.0 as usize].unmasked = Some(decision);
+        }
+    }
+    check(func, function, effects, Form::Ssa);
     analyses
 }
 

@@ -41,7 +41,8 @@ pub fn after(
         | Pass::Checks
         | Pass::LoopPredication
         | Pass::Groups
-        | Pass::Prefetches => Pass::VersionIndices,
+        | Pass::Prefetches
+        | Pass::VersionUnmasked => Pass::VersionIndices,
         other => other,
     };
     if off == Some(Pass::Build) {
@@ -102,7 +103,8 @@ pub fn on_text(
         | Pass::Checks
         | Pass::LoopPredication
         | Pass::Groups
-        | Pass::Prefetches => {
+        | Pass::Prefetches
+        | Pass::VersionUnmasked => {
             plan(&mut func, (program, function), (launch, target), Passes::without(None, pass));
         }
         Pass::Divergence | Pass::IfConvert | Pass::Build | Pass::Ssa => {
@@ -145,7 +147,8 @@ fn plan(
     (launch, target): (LaunchShape, Target),
     passes: Passes,
 ) {
-    plan_memory(func, (program, function), (&layout(program), None), (launch, false), target, passes);
+    let (effects, layout) = (NativeEffects::default(), layout(program));
+    plan_memory(func, (program, function), (&layout, None), (launch, false), target, &effects, passes);
 }
 
 fn layout(program: &Program) -> Layout {

@@ -13,7 +13,8 @@ pub(crate) mod scalar_evolution;
 pub mod shape;
 pub(crate) mod thread_constant;
 
-use crate::wir::{Func, LaunchShape};
+use crate::tuning::LARGE_FUNCTION_MIN_INSTRUCTIONS;
+use crate::wir::{Func, LaunchShape, Op, OpKind};
 use ptx::ir::{Function, Program};
 use ptx::isa::{Space, TyKind};
 use ptx_exec::layout::Layout;
@@ -53,4 +54,11 @@ impl Analyses {
         let constants = constant::Constants::find(facts);
         Analyses { bounds, addresses, constants, ..Self::default() }
     }
+}
+
+/// Whether a function was built of masked copies alone because it is large.
+pub(crate) fn is_large(func: &Func) -> bool {
+    let executes = |op: &Op| matches!(op.kind, OpKind::Inst(_));
+    let masked = func.blocks.iter().all(|node| !node.full || !node.ops.iter().any(executes));
+    masked && func.instructions().count() > LARGE_FUNCTION_MIN_INSTRUCTIONS
 }

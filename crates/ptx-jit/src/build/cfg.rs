@@ -254,7 +254,18 @@ impl<M: Effects> Builder<'_, M> {
     fn node(&mut self, block: u32, full: bool, may: BitSet) -> BlockId {
         let (preds, phis, ops) = (Vec::new(), Vec::new(), Vec::new());
         let (term, checks, groups, deferral) = (Term::Goto(BlockId(0)), None, Vec::new(), None);
-        self.blocks.push(Block { block, full, preds, phis, ops, term, checks, groups, deferral });
+        self.blocks.push(Block {
+            block,
+            full,
+            preds,
+            phis,
+            ops,
+            term,
+            checks,
+            groups,
+            deferral,
+            unmasked: None,
+        });
         self.may.push(may);
         BlockId(self.blocks.len() as u32 - 1)
     }

@@ -7,11 +7,10 @@
 use super::Codegen;
 use super::load_store::Addresses;
 use crate::llvm::{IntPred, Likely, Value};
-use crate::opt::checks::coalesce;
 use crate::wir;
 use crate::wir::checks::{Anchor, BlockChecks, Check, CheckGroup};
 use crate::wir::{Exit, OpKind, Site};
-use ptx::ir::{Addr, Inst, Src};
+use ptx::ir::{Addr, Src};
 use ptx::isa::Space;
 use ptx_exec::native::ExitCause;
 use std::collections::HashSet;
@@ -137,11 +136,6 @@ impl Codegen<'_> {
             }
             _ => None,
         }
-    }
-
-    /// Whether an instruction may be executed before the block's checks.
-    pub(super) fn is_early(&mut self, site: Site, inst: &Inst) -> bool {
-        coalesce::is_early(inst, || self.lowering(site, inst).is_some())
     }
 
     /// The condition that no address is misaligned; `None` if none can be.

@@ -4,11 +4,10 @@
 
 use super::symbolic_stride::SymbolicStrides;
 use super::{Input, endpoint_test};
-use crate::analysis::Analyses;
 use crate::analysis::loop_kind::{LoopKind, loop_kinds};
+use crate::analysis::{Analyses, is_large};
 use crate::isel::Lowering;
 use crate::reduction_buffer::{Kind, kind};
-use crate::tuning::LARGE_FUNCTION_MIN_INSTRUCTIONS;
 use crate::wir::dom::Dominators;
 use crate::wir::uses::{DefUse, Readers};
 use crate::wir::{Func, Op, OpKind, Site};
@@ -39,7 +38,7 @@ pub(super) struct Facts {
     pub(super) loose: Vec<bool>,
     /// For each value, whether it is a mask that at most side exits read.
     pub(super) rare: Vec<bool>,
-    /// Whether it has so many instructions that it has masked copies alone, and no block further versions.
+    /// Whether it has so many instructions that it has masked copies alone.
     pub(super) large: bool,
     /// The registers that are in the warp frame.
     pub(super) spilled: HashSet<Reg>,
@@ -77,11 +76,4 @@ fn spilled(func: &Func) -> HashSet<Reg> {
         _ => None,
     };
     func.blocks.iter().flat_map(|block| &block.ops).filter_map(spilled).collect()
-}
-
-/// Whether a function was built of masked copies alone because it is large.
-fn is_large(func: &Func) -> bool {
-    let executes = |op: &Op| matches!(op.kind, OpKind::Inst(_));
-    let masked = func.blocks.iter().all(|node| !node.full || !node.ops.iter().any(executes));
-    masked && func.instructions().count() > LARGE_FUNCTION_MIN_INSTRUCTIONS
 }

@@ -1,10 +1,12 @@
 //! The place that code is generated for now: the WIR block, the version of it, and the access.
 
-use super::version_prefix::{Prefix, Version};
+use super::version_prefix::Prefix;
 use crate::analysis::loop_kind::LoopKind;
 use crate::llvm::Value;
+use crate::wir::version::Version;
 use crate::wir::{BlockId, Exit, Site};
 use std::cell::Cell;
+use std::rc::Rc;
 
 /// What is emitted now.
 #[derive(Default)]
@@ -18,7 +20,7 @@ pub(super) struct Position {
     /// The lanes that a version of it is emitted for.
     pub(super) prefix: Option<Prefix>,
     /// The plans of the version of it.
-    pub(super) version: Option<Version>,
+    pub(super) version: Option<Rc<Version>>,
     /// The WIR block that is emitted in several versions.
     pub(super) versioned_block: Option<BlockId>,
     /// The number of versions so far.

@@ -7,7 +7,8 @@ use super::load_store::Addresses;
 use super::prefetch_next_cta::number_of;
 use crate::wir::Op;
 use crate::wir::access::Access;
-use crate::wir::prefetch::{Decision, GridStride, Later};
+use crate::wir::decision::Decision;
+use crate::wir::prefetch::{GridStride, Later};
 
 impl Codegen<'_> {
     /// Emits the prefetches beside a load in a loop with a long stride. `whole`: all lanes load.

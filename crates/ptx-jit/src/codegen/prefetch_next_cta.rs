@@ -12,7 +12,8 @@ use crate::llvm::{Block, IntPred, Value};
 use crate::tuning::CACHE_LINE_BYTES;
 use crate::wir::Op;
 use crate::wir::access::Access;
-use crate::wir::prefetch::{Ahead, Cache, Decision, Fact, Prefetch, Product};
+use crate::wir::decision::Decision;
+use crate::wir::prefetch::{Ahead, Cache, Fact, Prefetch, Product};
 use std::mem::offset_of;
 
 /// LLVM's number of the first-level cache.

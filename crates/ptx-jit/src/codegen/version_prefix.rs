@@ -18,18 +18,12 @@ use crate::llvm::{Block, IntPred, Likely, Value};
 use crate::tuning::PREFIX_VERSIONS_MAX;
 use crate::wir;
 use crate::wir::access::Plan;
-use crate::wir::checks::{BlockChecks, Reach};
+use crate::wir::checks::Reach;
+use crate::wir::version::Version;
 use crate::wir::{BlockId, Op, OpKind, Shape, Site, Term};
 use ptx::isa::{Cmp, Space, Ty};
 use std::collections::HashMap;
 use std::rc::Rc;
-
-/// How a version of a block accesses memory.
-pub(super) struct Version {
-    pub(super) accesses: HashMap<Site, Rc<Plan>>,
-    /// Its bounds checks, if they differ from those of the block.
-    pub(super) checks: Option<Rc<BlockChecks>>,
-}
 
 /// The lanes that a version is for.
 #[derive(Clone, Copy)]
@@ -154,7 +148,7 @@ impl Codegen<'_> {
                 .collect();
             let own = self.mask_of(&own);
             let accesses = self.plans_of_version(id, (mask, rest), chunks, exact);
-            self.position.version = Some(Version { accesses, checks: None });
+            self.position.version = Some(Rc::new(Version { accesses, checks: None }));
             let before = self.stand_in(mask, rest, own);
             self.position.prefix = Some(Prefix { chunks, other, unmasked: None });
             self.content(id);

@@ -169,7 +169,9 @@ fn translate(
         let target = session.target();
         let passes =
             if defined || ordered { pipeline::Passes::SINGLE_ACCESSES } else { pipeline::Passes::PLANS };
-        pipeline::plan_memory(func, (program, function), (&layout, objects), (shape, by_warp), target, passes)
+        let memory = (&layout, objects);
+        let launch = (shape, by_warp);
+        pipeline::plan_memory(func, (program, function), memory, launch, target, &effects, passes)
     };
     let analyses = plan(&mut func, shape, false);
     let job = Input {

@@ -10,3 +10,4 @@ pub(crate) mod gvn;
 pub(crate) mod phi_elim;
 pub(crate) mod prefetch;
 pub(crate) mod version_indices;
+pub(crate) mod version_unmasked;

@@ -22,6 +22,7 @@ pub(crate) mod access;
 mod access_text;
 mod cfg;
 pub(crate) mod checks;
+pub(crate) mod decision;
 pub mod dom;
 pub(crate) mod group;
 pub mod lattice;
@@ -34,6 +35,7 @@ mod slots;
 mod tests;
 pub mod uses;
 pub mod verify;
+pub(crate) mod version;
 
 pub use lattice::{Affine, Shape};
 
@@ -370,6 +372,9 @@ pub struct Block {
     /// Where the prefetches are issued that it defers, if it defers any and
     /// [`opt::prefetch`](crate::opt::prefetch) has decided that.
     pub(crate) deferral: Option<prefetch::Deferral>,
+    /// The version of it in which all lanes are active, if
+    /// [`opt::version_unmasked`](crate::opt::version_unmasked) has considered one.
+    pub(crate) unmasked: Option<decision::Decision<version::Unmasked>>,
 }
 
 /// A place where the function can be entered.

@@ -385,7 +385,18 @@ impl Reader {
         words.expect(":")?;
         let (phis, ops, term) = (Vec::new(), Vec::new(), Term::Goto(id));
         let (checks, groups, deferral) = (None, Vec::new(), None);
-        self.blocks.push(Block { block, full, preds, phis, ops, term, checks, groups, deferral });
+        self.blocks.push(Block {
+            block,
+            full,
+            preds,
+            phis,
+            ops,
+            term,
+            checks,
+            groups,
+            deferral,
+            unmasked: None,
+        });
         self.ended = false;
         Ok(())
     }

@@ -6,6 +6,7 @@
 //! Invariant: a prefetch changes nothing but time. Its distance is a constant times facts of the launch that
 //! can be read anywhere in the function, so no value of the function is computed for it.
 
+use super::decision::Decision;
 use super::{Block, BlockId, Func, Term};
 use std::fmt;
 
@@ -140,15 +141,6 @@ pub(crate) struct Later {
     /// How many iterations ahead that iteration is.
     pub(crate) iterations: u32,
     pub(crate) cache: Cache,
-}
-
-/// What was decided about a prefetch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Decision<T> {
-    /// The access has it.
-    Applied(T),
-    /// The access does not have it, for that reason.
-    Missed(&'static str),
 }
 
 /// What was decided about the prefetches beside an access.

@@ -23,6 +23,7 @@
 //! left out: [`Func::needed`], and kinds of values that nothing defines. Printing, parsing and printing gives
 //! the same text.
 
+use super::decision::Decision;
 use super::{
     Block, Chain, Cond, Exit, ExitReason, Func, Kind, Op, OpKind, Pending, Shape, Site, Term, Value,
 };
@@ -90,6 +91,9 @@ impl Printer<'_> {
         block.groups.iter().try_for_each(|group| writeln!(self.out, "  {}", group.text(block)))?;
         if let Some(deferral) = block.deferral {
             writeln!(self.out, "  {deferral}")?;
+        }
+        if let (Some(Decision::Applied(version)), Some(_)) = (&block.unmasked, self.ptx) {
+            writeln!(self.out, "  {}", version.text(block))?;
         }
         write!(self.out, "  ")?;
         self.term(&block.term)?;

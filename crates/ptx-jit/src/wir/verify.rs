@@ -11,6 +11,7 @@
 //!   everywhere.
 //! * Members of a group are loads, or stores, of the block relative to the group's register, and belong to no
 //!   other group.
+//! * A version for all lanes is one of a masked block.
 //! * Prefetches are deferred to the block behind the barrier that their block ends at.
 //! * If there are shapes, there is one for each value; constants of lanes are small, and masks and counts are
 //!   uniform.
@@ -18,6 +19,7 @@
 //! Invariant: checking never panics, whatever the function holds. A function without violations is safe for
 //! every pass.
 
+use super::decision::Decision;
 use super::dom::Dominators;
 use super::lattice::LIMIT;
 use super::prefetch::Deferral;
@@ -189,6 +191,14 @@ impl<E: Effects> Verifier<'_, E> {
             && (lines == 0 || block.behind_barrier(self.func) != Some(to))
         {
             self.note(Err(format!("no prefetches can be deferred to b{}", to.0)));
+        }
+        if let Some(Decision::Applied(version)) = &block.unmasked {
+            let checked = if block.full {
+                Err("a full block has a version for all lanes".to_owned())
+            } else {
+                self.is(version.mask, Kind::Mask)
+            };
+            self.note(checked);
         }
     }
 

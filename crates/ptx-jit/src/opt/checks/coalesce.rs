@@ -101,11 +101,9 @@ impl<'a> Coalescing<'a> {
         let mut late = HashSet::new();
         for op in &block.ops {
             let early = match op.kind {
-                OpKind::Inst(site) => site.inst(self.planner.function).is_some_and(|inst| {
-                    is_early(inst, || {
-                        *self.lowered.borrow_mut().entry(site).or_insert_with(|| self.lowers(inst))
-                    })
-                }),
+                OpKind::Inst(site) => {
+                    site.inst(self.planner.function).is_some_and(|inst| self.is_early(site, inst))
+                }
                 _ => true,
             };
             if !early || op.uses.iter().any(|name| late.contains(name)) {
@@ -113,6 +111,11 @@ impl<'a> Coalescing<'a> {
             }
         }
         late
+    }
+
+    /// Whether an instruction may be executed before the block's checks.
+    pub(crate) fn is_early(&self, site: Site, inst: &Inst) -> bool {
+        is_early(inst, || *self.lowered.borrow_mut().entry(site).or_insert_with(|| self.lowers(inst)))
     }
 
     fn lowers(&self, inst: &Inst) -> bool {

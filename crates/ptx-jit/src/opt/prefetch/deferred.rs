@@ -16,7 +16,8 @@
 use super::Prefetching;
 use crate::analysis::loop_kind::LoopKind;
 use crate::tuning::{DEFERRED_PREFETCH_MAX_LINES, DEFERRED_PREFETCH_MIN_OPS, DEFERRED_PREFETCH_OPS_PER_LINE};
-use crate::wir::prefetch::{Ahead, Decision, Deferral, Prefetch};
+use crate::wir::decision::Decision;
+use crate::wir::prefetch::{Ahead, Deferral, Prefetch};
 use crate::wir::{Block, BlockId, Func, Op};
 
 impl Prefetching<'_> {

@@ -21,7 +21,8 @@ use super::Prefetching;
 use crate::analysis::loop_kind::LoopKind;
 use crate::tuning::{GRID_STRIDE_ITERATIONS_AHEAD, GRID_STRIDE_LONG_BYTES};
 use crate::wir::access::Form;
-use crate::wir::prefetch::{Cache, Decision, Fact, GridStride, Later};
+use crate::wir::decision::Decision;
+use crate::wir::prefetch::{Cache, Fact, GridStride, Later};
 use crate::wir::{Block, Op};
 use ptx::isa::Space;
 

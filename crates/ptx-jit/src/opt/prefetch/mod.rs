@@ -27,8 +27,9 @@ use crate::target::Target;
 use crate::tuning::{
     CACHE_LINE_BYTES, NEXT_CTA_PREFETCH_CTAS, NEXT_CTA_PREFETCH_WARPS, PREFETCHER_REACH_BYTES,
 };
+use crate::wir::decision::Decision;
 use crate::wir::group::{Group, GroupKind};
-use crate::wir::prefetch::{Ahead, Cache, Decision, Decisions, Prefetch};
+use crate::wir::prefetch::{Ahead, Cache, Decisions, Prefetch};
 use crate::wir::{self, Block, Func, LaunchShape, Op, OpKind};
 use ptx::ir::{Addr, Base, Function, Inst, Program, Src};
 use ptx::isa::{Op as O, Space};

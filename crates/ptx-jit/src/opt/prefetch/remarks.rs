@@ -2,7 +2,8 @@
 
 use super::grid_stride::NOT_ALL_IN_A_ROW;
 use crate::mem::remarks::Remark;
-use crate::wir::prefetch::{Ahead, Decision, GridStride, Prefetch};
+use crate::wir::decision::Decision;
+use crate::wir::prefetch::{Ahead, GridStride, Prefetch};
 
 impl Decision<Prefetch> {
     /// The remark about an access. `deferred`: its lines are issued behind the barrier, if they fit there.
