@@ -15,8 +15,8 @@
 
 use crate::analysis::range::bounds;
 use crate::analysis::thread_constant::constants;
-use crate::codegen::chunk_loop;
 use crate::effects;
+use crate::opt::chunk_loops;
 use crate::target::Level;
 use crate::tuning::{
     COARSE_WARP_MAX, COARSE_WARP_MAX_CODE, COARSE_WARP_MAX_CODE_AVX512, COARSE_WARP_MAX_CODE_ON_DEMAND,
@@ -305,7 +305,7 @@ fn pressure(func: &Func, function: &Function, level: Level) -> u32 {
         .unwrap_or(0)
 }
 
-/// Whether the function has straight-line code that is emitted as a chunk loop ([`chunk_loop`]).
+/// Whether the function has straight-line code that is emitted as a chunk loop ([`chunk_loops`]).
 fn is_apart(func: &Func, function: &Function, chunks: u32, level: Level) -> bool {
     let kept: Vec<wir::Value> =
         func.resumes.iter().flat_map(|resume| &resume.kept).map(|(_, name)| *name).collect();
@@ -318,7 +318,7 @@ fn is_apart(func: &Func, function: &Function, chunks: u32, level: Level) -> bool
     let gains = |ops: &mut Vec<&crate::wir::Op>| {
         let defs = |name: &&wir::Value| ops.iter().any(|op| op.defs.contains(name));
         let outs: Vec<wir::Value> = kept.iter().filter(defs).copied().collect();
-        let gains = chunk_loop::gains(ops, &outs, size, chunks, level);
+        let gains = chunk_loops::gains(ops, &outs, size, chunks, level);
         ops.clear();
         gains
     };

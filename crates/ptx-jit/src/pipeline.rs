@@ -16,6 +16,7 @@ use crate::mem::group::Grouping;
 use crate::mem::plan::Planner;
 use crate::opt::checks::coalesce::Coalescing;
 use crate::opt::checks::predicate;
+use crate::opt::chunk_loops::Sections;
 use crate::opt::prefetch::Prefetching;
 use crate::opt::version_unmasked::Versioning;
 use crate::opt::{dce, float_chains, gvn, phi_elim, version_indices};
@@ -73,11 +74,13 @@ pub enum Pass {
     Prefetches,
     /// Versions of masked blocks that load for all lanes.
     VersionUnmasked,
+    /// Which sections of blocks are executed chunk by chunk.
+    ChunkLoops,
 }
 
 impl Pass {
     /// All passes, in their order.
-    pub const ALL: [Pass; 18] = [
+    pub const ALL: [Pass; 19] = [
         Pass::Divergence,
         Pass::IfConvert,
         Pass::Build,
@@ -96,6 +99,7 @@ impl Pass {
         Pass::Groups,
         Pass::Prefetches,
         Pass::VersionUnmasked,
+        Pass::ChunkLoops,
     ];
 
     /// The name that file tests use.
@@ -119,6 +123,7 @@ impl Pass {
             Pass::Groups => "groups",
             Pass::Prefetches => "prefetches",
             Pass::VersionUnmasked => "version-unmasked",
+            Pass::ChunkLoops => "chunk-loops",
         }
     }
 
@@ -139,10 +144,9 @@ impl Passes {
     /// All that make a function.
     pub(crate) const ALL: Passes = Passes { off: None, last: Pass::VersionIndices };
     /// Also those that plan how it accesses memory.
-    pub(crate) const PLANS: Passes = Passes { off: None, last: Pass::VersionUnmasked };
+    pub(crate) const PLANS: Passes = Passes { off: None, last: Pass::ChunkLoops };
     /// The same without groups of accesses: each access is emitted on its own.
-    pub(crate) const SINGLE_ACCESSES: Passes =
-        Passes { off: Some(Pass::Groups), last: Pass::VersionUnmasked };
+    pub(crate) const SINGLE_ACCESSES: Passes = Passes { off: Some(Pass::Groups), last: Pass::ChunkLoops };
 
     /// All but one, up to another.
     pub(crate) fn without(off: Option<Pass>, last: Pass) -> Self {
@@ -252,8 +256,8 @@ fn is_too_much(func: &Func, divergence: &divergence::Facts) -> bool {
 }
 
 /// Makes chains of arithmetic, and plans how a function accesses memory, after which it is complete: the
-/// strategy of each access, the bounds checks and the groups of accesses of each block, the prefetches, and
-/// versions of blocks for all lanes.
+/// strategy of each access, the bounds checks and the groups of accesses of each block, the prefetches,
+/// versions of blocks for all lanes, and chunk loops.
 /// `by_warp`: whether a coarse warp computes vectors warp by warp. Returns what is known of its values.
 pub(crate) fn plan_memory(
     func: &mut Func,
@@ -307,6 +311,13 @@ pub(crate) fn plan_memory(
         let decisions = Versioning::new(planner, &analyses).blocks();
         for (id, decision) in decisions {
             func.blocks[id.0 as usize].unmasked = Some(decision);
+        }
+    }
+    if passes.has(Pass::ChunkLoops) && !by_warp {
+        let planner = Planner { func, function, program, layout, objects, launch, target };
+        let sections = Sections::new(planner, &analyses, effects).blocks();
+        for (block, sections) in func.blocks.iter_mut().zip(sections) {
+            block.sections = sections;
         }
     }
     check(func, function, effects, Form::Ssa);

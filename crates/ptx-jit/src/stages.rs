@@ -42,7 +42,8 @@ pub fn after(
         | Pass::LoopPredication
         | Pass::Groups
         | Pass::Prefetches
-        | Pass::VersionUnmasked => Pass::VersionIndices,
+        | Pass::VersionUnmasked
+        | Pass::ChunkLoops => Pass::VersionIndices,
         other => other,
     };
     if off == Some(Pass::Build) {
@@ -104,7 +105,8 @@ pub fn on_text(
         | Pass::LoopPredication
         | Pass::Groups
         | Pass::Prefetches
-        | Pass::VersionUnmasked => {
+        | Pass::VersionUnmasked
+        | Pass::ChunkLoops => {
             plan(&mut func, (program, function), (launch, target), Passes::without(None, pass));
         }
         Pass::Divergence | Pass::IfConvert | Pass::Build | Pass::Ssa => {

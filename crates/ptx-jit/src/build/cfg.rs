@@ -252,20 +252,7 @@ impl<M: Effects> Builder<'_, M> {
 
     /// `may`: where lanes may be pending when the block starts.
     fn node(&mut self, block: u32, full: bool, may: BitSet) -> BlockId {
-        let (preds, phis, ops) = (Vec::new(), Vec::new(), Vec::new());
-        let (term, checks, groups, deferral) = (Term::Goto(BlockId(0)), None, Vec::new(), None);
-        self.blocks.push(Block {
-            block,
-            full,
-            preds,
-            phis,
-            ops,
-            term,
-            checks,
-            groups,
-            deferral,
-            unmasked: None,
-        });
+        self.blocks.push(Block::new(block, full, Vec::new(), Term::Goto(BlockId(0))));
         self.may.push(may);
         BlockId(self.blocks.len() as u32 - 1)
     }

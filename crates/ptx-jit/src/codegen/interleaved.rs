@@ -27,15 +27,6 @@ pub(super) struct InterleavedGroups {
     places: HashMap<usize, Vec<(usize, Part)>>,
     /// For each window, the covering vectors, by run of consecutive chunks.
     vectors: HashMap<usize, Vec<Covered>>,
-    /// For the index of an access, all accesses of its group.
-    members: HashMap<usize, Rc<[usize]>>,
-}
-
-impl InterleavedGroups {
-    /// The members of an access's group, including the access; empty if it belongs to no group.
-    pub(super) fn with(&self, at: usize) -> &[usize] {
-        self.members.get(&at).map_or(&[], |all| all)
-    }
 }
 
 /// The part of a group that is emitted at an access.
@@ -70,8 +61,6 @@ impl<'a> Codegen<'a> {
             let number = pieces.pieces.len();
             let places = piece.members.iter().map(|member| member.at);
             let all = if piece.access.write { places.max() } else { places.min() };
-            let members: Rc<[usize]> = piece.members.iter().map(|member| member.at).collect();
-            pieces.members.extend(members.iter().map(|at| (*at, members.clone())));
             let mut put = |at: usize, part| pieces.places.entry(at).or_default().push((number, part));
             put(all.unwrap_or(0), Part::All);
             for (row, member) in piece.members.iter().enumerate() {

@@ -13,7 +13,7 @@ mod barrier_slots;
 mod check_coalesce;
 mod check_elim;
 mod check_emit;
-pub(crate) mod chunk_loop;
+mod chunk_loop;
 mod coalesce_gathers;
 mod coarse_warp;
 mod collective;
@@ -140,8 +140,6 @@ pub(crate) struct Emitted {
     pub(crate) unfit: bool,
     /// The process is ending: the function is not complete and must not be used.
     pub(crate) given_up: bool,
-    /// The number of chunk loops.
-    pub(crate) runs: u32,
     /// Whether reductions are combined in a table before they reach memory.
     pub(crate) postpones: bool,
     /// What became of each decision.
@@ -432,9 +430,12 @@ impl Codegen<'_> {
         self.remark_endpoint_test(id, test.is_some());
         let mut piece = 0;
         self.position.scalarized_cost.set(0);
-        // The index up to which sections have been looked for, and the index up to which operations are
-        // emitted.
-        let (mut seen, mut emitted) = (0, 0);
+        let mut sections =
+            if self.position.versioned_block == Some(id) { [].iter() } else { node.sections.iter() }
+                .peekable();
+        let first = node.ops.iter().position(|op| op.insts().next().is_some());
+        // The index up to which operations are emitted.
+        let mut emitted = 0;
         for (at, op) in node.ops.iter().enumerate() {
             if at < emitted {
                 continue;
@@ -445,22 +446,25 @@ impl Codegen<'_> {
             if self.passes.sunk_masks.has(id, at) {
                 continue;
             }
-            if at >= seen && op.insts().next().is_some() && self.position.versioned_block != Some(id) {
-                let run = self.find_chunk_loop(node, at, &foreseen, &pieces);
-                seen = run.end.max(at + 1);
-                if run.apart {
+            // A block that continues a warp strip has no chunk loops.
+            if Some(at) == first && self.in_section() {
+                sections = [].iter().peekable();
+            }
+            if let Some(section) = sections.next_if(|section| section.start <= at) {
+                self.remark_section(node, section);
+                if section.is_chunk_loop() {
                     // The operands of the endpoint test are emitted before it.
                     if let Some(test) = test.take() {
                         (0..at).filter(|at| test.has(*at)).for_each(|at| self.op(&node.ops[at]));
                     }
-                    self.emit_chunk_loop(node, &run, &foreseen, &mut pieces);
-                    emitted = run.end;
+                    self.emit_chunk_loop(node, section, &foreseen, &mut pieces);
+                    emitted = section.end;
                     piece = 0;
                     self.position.scalarized_cost.set(0);
                     continue;
                 }
-                if run.end - at >= crate::tuning::DEFERRED_PREFETCH_MIN_OPS {
-                    self.issue_deferred_prefetches(&node.ops[at..run.end]);
+                if section.end - section.start >= crate::tuning::DEFERRED_PREFETCH_MIN_OPS {
+                    self.issue_deferred_prefetches(&node.ops[section.start..section.end]);
                 }
             }
             self.interleaved_groups_at(node, &mut pieces, at);

@@ -13,6 +13,7 @@ use crate::object::Made;
 use crate::pipeline;
 use crate::remarks::Remarks;
 use crate::tuning::MAX_STACK_BYTES;
+use crate::wir::section::Section;
 use crate::wir::{self, Func, LaunchShape};
 use ptx::analysis::calls::reads_clocks;
 use ptx_exec::launch::Kernel;
@@ -220,6 +221,11 @@ fn translate(
             remarks.missed("coarsen", None, format!("{size} warps: the code would take as long for each"));
             break;
         }
+        let chunk_loops = func.blocks.iter().flat_map(|block| &block.sections).any(Section::is_chunk_loop);
+        if sizes.apart && size <= sizes.within && !chunk_loops {
+            remarks.missed("coarsen", None, format!("{size} warps: no section is executed chunk by chunk"));
+            break;
+        }
         let emitted = codegen::emit(&module, "team", Input { func: &func, shape, by_warp, ..job }, analyses);
         if emitted.unfit {
             let why = match by_warp {
@@ -233,11 +239,6 @@ fn translate(
             }
             size = sizes.smaller(size);
             continue;
-        }
-        if sizes.apart && size <= sizes.within && emitted.runs == 0 {
-            remarks.missed("coarsen", None, format!("{size} warps: no section is executed chunk by chunk"));
-            module = session.module(&function.name);
-            break;
         }
         // Single warps execute the CTAs that code for whole CTAs declines.
         stays = !by_warp && coarsen::stays(&func, function);

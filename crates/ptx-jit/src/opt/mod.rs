@@ -4,6 +4,7 @@
 //! Invariant: each leaves a function that computes the same in every active lane.
 
 pub(crate) mod checks;
+pub(crate) mod chunk_loops;
 pub(crate) mod dce;
 pub(crate) mod float_chains;
 pub(crate) mod gvn;

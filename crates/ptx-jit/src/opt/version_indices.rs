@@ -312,19 +312,7 @@ fn parts(block: &Block, function: &Function, effects: &impl Effects, guesses: &[
 
 /// Adds a full block behind the others.
 fn add(func: &mut Func, block: u32, ops: Vec<Op>, term: Term) -> BlockId {
-    let (preds, phis, checks, groups, deferral) = (Vec::new(), Vec::new(), None, Vec::new(), None);
-    func.blocks.push(Block {
-        block,
-        full: true,
-        preds,
-        phis,
-        ops,
-        term,
-        checks,
-        groups,
-        deferral,
-        unmasked: None,
-    });
+    func.blocks.push(Block::new(block, true, ops, term));
     BlockId(func.blocks.len() as u32 - 1)
 }
 

@@ -30,6 +30,7 @@ pub(crate) mod loops;
 pub mod parse;
 pub(crate) mod prefetch;
 pub mod print;
+pub(crate) mod section;
 mod slots;
 #[cfg(test)]
 mod tests;
@@ -375,6 +376,28 @@ pub struct Block {
     /// The version of it in which all lanes are active, if
     /// [`opt::version_unmasked`](crate::opt::version_unmasked) has considered one.
     pub(crate) unmasked: Option<decision::Decision<version::Unmasked>>,
+    /// Its straight-line sections that chunk loops were considered for, and other long ones, once
+    /// [`opt::chunk_loops`](crate::opt::chunk_loops) has found them.
+    pub(crate) sections: Vec<section::Section>,
+}
+
+impl Block {
+    /// A block without predecessors and phis, of which no pass has decided anything.
+    pub(crate) fn new(block: u32, full: bool, ops: Vec<Op>, term: Term) -> Self {
+        Self {
+            block,
+            full,
+            preds: Vec::new(),
+            phis: Vec::new(),
+            ops,
+            term,
+            checks: None,
+            groups: Vec::new(),
+            deferral: None,
+            unmasked: None,
+            sections: Vec::new(),
+        }
+    }
 }
 
 /// A place where the function can be entered.

@@ -383,20 +383,7 @@ impl Reader {
             }
         }
         words.expect(":")?;
-        let (phis, ops, term) = (Vec::new(), Vec::new(), Term::Goto(id));
-        let (checks, groups, deferral) = (None, Vec::new(), None);
-        self.blocks.push(Block {
-            block,
-            full,
-            preds,
-            phis,
-            ops,
-            term,
-            checks,
-            groups,
-            deferral,
-            unmasked: None,
-        });
+        self.blocks.push(Block { preds, ..Block::new(block, full, Vec::new(), Term::Goto(id)) });
         self.ended = false;
         Ok(())
     }

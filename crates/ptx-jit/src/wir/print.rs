@@ -92,6 +92,10 @@ impl Printer<'_> {
         if let Some(deferral) = block.deferral {
             writeln!(self.out, "  {deferral}")?;
         }
+        if self.ptx.is_some() {
+            let mut lines = block.sections.iter().filter_map(|section| section.text(block));
+            lines.try_for_each(|line| writeln!(self.out, "  {line}"))?;
+        }
         if let (Some(Decision::Applied(version)), Some(_)) = (&block.unmasked, self.ptx) {
             writeln!(self.out, "  {}", version.text(block))?;
         }
