@@ -17,7 +17,7 @@ use crate::mem::plan::Planner;
 use crate::opt::checks::coalesce::Coalescing;
 use crate::opt::checks::predicate;
 use crate::opt::chunk_loops::Sections;
-use crate::opt::prefetch::Prefetching;
+use crate::opt::prefetch::{Prefetching, deferred};
 use crate::opt::version_unmasked::Versioning;
 use crate::opt::{dce, float_chains, gvn, phi_elim, version_indices};
 use crate::target::Target;
@@ -74,7 +74,7 @@ pub enum Pass {
     Prefetches,
     /// Versions of masked blocks that load for all lanes.
     VersionUnmasked,
-    /// Which sections of blocks are executed chunk by chunk.
+    /// Which sections of blocks are executed chunk by chunk, and where deferred prefetches are issued.
     ChunkLoops,
 }
 
@@ -319,6 +319,7 @@ pub(crate) fn plan_memory(
         for (block, sections) in func.blocks.iter_mut().zip(sections) {
             block.sections = sections;
         }
+        deferred::issue(func, function, launch);
     }
     check(func, function, effects, Form::Ssa);
     analyses

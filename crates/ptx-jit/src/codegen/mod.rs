@@ -463,10 +463,8 @@ impl Codegen<'_> {
                     self.position.scalarized_cost.set(0);
                     continue;
                 }
-                if section.end - section.start >= crate::tuning::DEFERRED_PREFETCH_MIN_OPS {
-                    self.issue_deferred_prefetches(&node.ops[section.start..section.end]);
-                }
             }
+            self.begin_issue_at(node, at);
             self.interleaved_groups_at(node, &mut pieces, at);
             if !foreseen.is_done(at) && !test.as_ref().is_some_and(|test| test.has(at)) {
                 self.position.access_checked = foreseen.fits(at);

@@ -11,14 +11,14 @@
 
 use super::prefetch_next_cta::{NEAREST, SECOND};
 use super::{Codegen, Repr};
-use crate::llvm::{Builder, IntPred, Value};
+use crate::llvm::{IntPred, Value};
+use crate::opt::prefetch::deferred;
 use crate::tuning::{
     BARRIER_SLOTS_MAX_BYTES, DEFERRED_PREFETCH_MAX_LINES, DEFERRED_PREFETCH_MAX_OPS, LLVM_BLOCK_MAX_OPS,
 };
 use crate::wir;
-use crate::wir::prefetch::Deferral;
-use crate::wir::{BlockId, Kind, Op, OpKind, Shape};
-use ptx::ir::RegClass;
+use crate::wir::prefetch::{Deferral, Issue};
+use crate::wir::{BlockId, Op};
 use std::cell::Cell;
 use std::collections::HashMap;
 
@@ -119,18 +119,15 @@ impl Codegen<'_> {
         true
     }
 
-    /// Begins a straight-line section, which issues all lines: between its operations if the section may
-    /// become one LLVM block, and at once otherwise. (A load stays behind the prefetches before it, and LLVM
-    /// would place all loads of the section first.)
-    pub(super) fn issue_deferred_prefetches(&mut self, piece: &[Op]) {
-        let chunks = self.chunks();
-        let count = piece.iter().filter(|op| self.computes(op)).count() as u32 * chunks;
-        let among = Builder::ASKS_BESIDE && piece.len() as u32 * chunks <= DEFERRED_PREFETCH_MAX_OPS;
+    /// Begins to issue the lines where the block does so: between operations from here on, or at once.
+    pub(super) fn begin_issue_at(&mut self, node: &wir::Block, at: usize) {
         let begun = self.prefetches.deferred.asks.as_mut().filter(|asks| asks.vectors.is_none());
-        match begun {
-            Some(asks) if among && count > 0 => asks.vectors = Some([count, 0]),
-            Some(_) => self.issue_remaining_prefetches(),
-            None => {}
+        match (begun, node.issue) {
+            (Some(asks), Some(Issue::Between { start, vectors })) if start <= at => {
+                asks.vectors = Some([vectors, 0]);
+            }
+            (Some(_), Some(Issue::AtOnce(start))) if start <= at => self.issue_remaining_prefetches(),
+            (Some(_), Some(_)) | (Some(_), None) | (None, _) => {}
         }
     }
 
@@ -161,12 +158,7 @@ impl Codegen<'_> {
 
     /// Whether an operation computes a vector of words for each chunk.
     fn computes(&self, op: &Op) -> bool {
-        let OpKind::Inst(site) = op.kind else { return false };
-        let pure = site.inst(self.job.function).is_some_and(crate::effects::is_pure);
-        let vector = |def: &wir::Value| {
-            *self.shape(*def) == Shape::Varying && self.kind(*def) == Kind::Reg(RegClass::R32)
-        };
-        pure && op.defs.len() == 1 && op.defs.iter().all(vector)
+        deferred::computes(self.job.func, self.job.function, op)
     }
 
     /// Issues the lines that are left.

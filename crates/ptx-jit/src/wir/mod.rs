@@ -379,6 +379,8 @@ pub struct Block {
     /// Its straight-line sections that chunk loops were considered for, and other long ones, once
     /// [`opt::chunk_loops`](crate::opt::chunk_loops) has found them.
     pub(crate) sections: Vec<section::Section>,
+    /// How it issues the prefetches that are deferred to it, if any are and that has been decided.
+    pub(crate) issue: Option<prefetch::Issue>,
 }
 
 impl Block {
@@ -396,6 +398,7 @@ impl Block {
             deferral: None,
             unmasked: None,
             sections: Vec::new(),
+            issue: None,
         }
     }
 }

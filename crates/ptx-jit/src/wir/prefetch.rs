@@ -162,6 +162,41 @@ pub(crate) struct Deferral {
     pub(crate) lines: u32,
 }
 
+/// How a block issues the prefetches that are deferred to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Issue {
+    /// A few in each iteration of its first chunk loop.
+    InIterations,
+    /// One by one, between operations from the one with this index on.
+    Between {
+        /// The index.
+        start: usize,
+        /// The number of vectors that these operations compute.
+        vectors: u32,
+    },
+    /// All before the operation with this index.
+    AtOnce(usize),
+    /// All at the end of the block.
+    AtEnd,
+}
+
+impl Issue {
+    /// The line of the text form, which is a comment.
+    pub(crate) fn text(self, block: &Block) -> String {
+        let site = |at: usize| match block.ops.get(at).and_then(|op| op.insts().next()) {
+            Some((site, _)) => format!("{}.{}", site.block, site.index),
+            None => format!("op {at}"),
+        };
+        let how = match self {
+            Issue::InIterations => "in the iterations of the chunk loop".to_owned(),
+            Issue::Between { start, vectors } => format!("between {vectors} vectors from {} on", site(start)),
+            Issue::AtOnce(at) => format!("before {}", site(at)),
+            Issue::AtEnd => "at the end".to_owned(),
+        };
+        format!("; issues deferred prefetches {how}")
+    }
+}
+
 impl Block {
     /// The block behind the barrier that this block ends at, once registers are restored.
     pub(crate) fn behind_barrier(&self, func: &Func) -> Option<BlockId> {

@@ -16,7 +16,7 @@
 //!
 //! Invariant: a line is prefetched once in a block. If the distance is not known, nothing is prefetched.
 
-mod deferred;
+pub(crate) mod deferred;
 mod grid_stride;
 mod remarks;
 
