@@ -134,11 +134,11 @@ impl Test {
                 continue;
             }
             // Warps per coarse warp, unless all is tested: the compiler's choice and one other on the best of
-            // these processors, and in a quarter of the cases that other on the rest of them.
+            // these processors, and in an eighth of the cases that other on the rest of them.
             let teams = match (full, std::mem::take(&mut best)) {
                 (true, _) => [&[None], sizes.as_slice()].concat(),
                 (false, true) => vec![None, size],
-                (false, false) if (hash / 4).is_multiple_of(4) => vec![size],
+                (false, false) if (hash / 4).is_multiple_of(8) => vec![size],
                 (false, false) => Vec::new(),
             };
             for team in teams {

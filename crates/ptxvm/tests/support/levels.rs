@@ -27,13 +27,13 @@ pub(crate) fn cache() -> CodeCache {
 }
 
 /// The targets for the case of this text: those that this machine can be, or, unless `PTXVM_TESTS` is `full`,
-/// the best of them and, for every eighth text, one that the text selects.
+/// the best of them and, for every 16th text, one that the text selects.
 pub(crate) fn of(text: &str) -> Vec<Target> {
     let mut all: Vec<Cpu> =
         [Cpu::Avx512, Cpu::Avx2, Cpu::Baseline].into_iter().filter(|cpu| is_available(*cpu)).collect();
     if !is_full() && all.len() > 1 {
         let number = hash(text) as usize;
-        let other = number.is_multiple_of(8).then(|| all[1 + number / 8 % (all.len() - 1)]);
+        let other = number.is_multiple_of(16).then(|| all[1 + number / 16 % (all.len() - 1)]);
         all.truncate(1);
         all.extend(other);
     }
