@@ -3,8 +3,9 @@
 //! trap that the case names, and both engines with the same trap.
 //!
 //! `PTXVM_HOSTILE=WORD` runs only cases whose file or name contains the word; `PTXVM_HOSTILE_PROGRAM` names
-//! another program. Unless `PTXVM_TESTS` is `full`, a quarter of the cases that name other processors run for
-//! one of them; every case runs in both engines.
+//! another program. Unless `PTXVM_TESTS` is `full`, a quarter of the cases that name other processors run
+//! for one of them, and LLVM optimises the native code of a quarter of the cases. Every case runs in both
+//! engines.
 //!
 //! Invariant: a case that is marked as open must fail, so that the mark is removed together with the defect.
 
@@ -37,9 +38,14 @@ fn cases() -> Vec<Case> {
     files.iter().flat_map(read).collect()
 }
 
+/// Whether all combinations are tested.
+fn is_full() -> bool {
+    std::env::var("PTXVM_TESTS").as_deref() == Ok("full")
+}
+
 /// The processors besides this machine's for which a case makes native code; `number` is the case's.
 fn processors(case: &Case, number: usize) -> Vec<&String> {
-    if std::env::var("PTXVM_TESTS").as_deref() == Ok("full") {
+    if is_full() {
         return case.cpus.iter().collect();
     }
     let one = case.cpus.get(number / 4 % case.cpus.len().max(1));
@@ -54,7 +60,8 @@ fn engines(case: &Case, number: usize) -> Vec<Vec<String>> {
     let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
     let mut all = vec![words("--engine interp")];
     if cfg!(feature = "jit") {
-        all.push(words("--engine jit"));
+        let optimised = is_full() || number.is_multiple_of(4) || case.command.contains("--cpu");
+        all.push(words(if optimised { "--engine jit" } else { "--engine jit --cpu native,opt=0" }));
         let processors = processors(case, number).into_iter();
         all.extend(processors.map(|cpu| words(&format!("--engine jit --cpu {cpu}"))));
     }
