@@ -19,7 +19,7 @@ use crate::opt::checks::predicate;
 use crate::opt::chunk_loops::Sections;
 use crate::opt::prefetch::{Prefetching, deferred};
 use crate::opt::version_unmasked::Versioning;
-use crate::opt::{dce, float_chains, gvn, phi_elim, version_indices};
+use crate::opt::{dce, endpoint_tests, float_chains, gvn, phi_elim, version_indices};
 use crate::target::Target;
 use crate::tuning::{
     DIVERGENCE_MAX_ROUNDS, LARGE_FUNCTION_MIN_BRANCHES, LARGE_FUNCTION_MIN_INSTRUCTIONS, MAX_OPS,
@@ -76,11 +76,13 @@ pub enum Pass {
     VersionUnmasked,
     /// Which sections of blocks are executed chunk by chunk, and where deferred prefetches are issued.
     ChunkLoops,
+    /// Which branches decide by the first and the last lane, where they can.
+    EndpointTests,
 }
 
 impl Pass {
     /// All passes, in their order.
-    pub const ALL: [Pass; 19] = [
+    pub const ALL: [Pass; 20] = [
         Pass::Divergence,
         Pass::IfConvert,
         Pass::Build,
@@ -100,6 +102,7 @@ impl Pass {
         Pass::Prefetches,
         Pass::VersionUnmasked,
         Pass::ChunkLoops,
+        Pass::EndpointTests,
     ];
 
     /// The name that file tests use.
@@ -124,6 +127,7 @@ impl Pass {
             Pass::Prefetches => "prefetches",
             Pass::VersionUnmasked => "version-unmasked",
             Pass::ChunkLoops => "chunk-loops",
+            Pass::EndpointTests => "endpoint-tests",
         }
     }
 
@@ -144,9 +148,9 @@ impl Passes {
     /// All that make a function.
     pub(crate) const ALL: Passes = Passes { off: None, last: Pass::VersionIndices };
     /// Also those that plan how it accesses memory.
-    pub(crate) const PLANS: Passes = Passes { off: None, last: Pass::ChunkLoops };
+    pub(crate) const PLANS: Passes = Passes { off: None, last: Pass::EndpointTests };
     /// The same without groups of accesses: each access is emitted on its own.
-    pub(crate) const SINGLE_ACCESSES: Passes = Passes { off: Some(Pass::Groups), last: Pass::ChunkLoops };
+    pub(crate) const SINGLE_ACCESSES: Passes = Passes { off: Some(Pass::Groups), last: Pass::EndpointTests };
 
     /// All but one, up to another.
     pub(crate) fn without(off: Option<Pass>, last: Pass) -> Self {
@@ -257,7 +261,7 @@ fn is_too_much(func: &Func, divergence: &divergence::Facts) -> bool {
 
 /// Makes chains of arithmetic, and plans how a function accesses memory, after which it is complete: the
 /// strategy of each access, the bounds checks and the groups of accesses of each block, the prefetches,
-/// versions of blocks for all lanes, and chunk loops.
+/// versions of blocks for all lanes, chunk loops, and endpoint tests.
 /// `by_warp`: whether a coarse warp computes vectors warp by warp. Returns what is known of its values.
 pub(crate) fn plan_memory(
     func: &mut Func,
@@ -320,6 +324,11 @@ pub(crate) fn plan_memory(
             block.sections = sections;
         }
         deferred::issue(func, function, launch);
+    }
+    if passes.has(Pass::EndpointTests) {
+        for (id, test) in endpoint_tests::find(func, function) {
+            func.blocks[id.0 as usize].endpoint_test = Some(Rc::new(test));
+        }
     }
     check(func, function, effects, Form::Ssa);
     analyses

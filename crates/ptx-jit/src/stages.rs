@@ -43,7 +43,8 @@ pub fn after(
         | Pass::Groups
         | Pass::Prefetches
         | Pass::VersionUnmasked
-        | Pass::ChunkLoops => Pass::VersionIndices,
+        | Pass::ChunkLoops
+        | Pass::EndpointTests => Pass::VersionIndices,
         other => other,
     };
     if off == Some(Pass::Build) {
@@ -106,7 +107,8 @@ pub fn on_text(
         | Pass::Groups
         | Pass::Prefetches
         | Pass::VersionUnmasked
-        | Pass::ChunkLoops => {
+        | Pass::ChunkLoops
+        | Pass::EndpointTests => {
             plan(&mut func, (program, function), (launch, target), Passes::without(None, pass));
         }
         Pass::Divergence | Pass::IfConvert | Pass::Build | Pass::Ssa => {

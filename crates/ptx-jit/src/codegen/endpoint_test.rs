@@ -1,54 +1,25 @@
-//! Endpoint tests: decides from the first and last lane whether a comparison holds in all lanes.
-//!
-//! `i < n` with `i` increasing with the lane holds in every lane if it holds in the last one; `i != n` holds
-//! if `n` is not between the first lane's `i` and the last lane's. So a branch on whether all lanes satisfy a
-//! condition first compares scalars, also for conjunctions of such comparisons. If that fails, all lanes are
-//! compared; the condition may still hold in each of them.
+//! Emits endpoint tests, which [`opt::endpoint_tests`](crate::opt::endpoint_tests) found: a branch compares
+//! the first and the last lane before it compares all lanes.
 //!
 //! Invariant: a decision by scalars holds in every lane; vectors of the comparison are read only where the
 //! scalar test has failed.
 
 use super::Codegen;
-use crate::analysis::expr::{Arith, Expr, Operand, operands};
+use crate::analysis::expr::{Operand, operands};
 use crate::llvm::{IntPred, Likely, Value};
-use crate::tuning::{ENDPOINT_TEST_MAX_BLOCKS, ENDPOINT_TEST_MAX_COMPARISONS};
+use crate::opt::endpoint_tests::{Made, made};
+use crate::tuning::ENDPOINT_TEST_MAX_BLOCKS;
 use crate::wir;
+use crate::wir::endpoint_test::EndpointTest;
 use crate::wir::uses::Readers;
-use crate::wir::{BlockId, Cond, Func, Op, OpKind, Shape, Term};
-use ptx::ir::{Function, Inst};
+use crate::wir::{BlockId, Cond, Func, Op, Shape, Term};
+use ptx::ir::Inst;
 use ptx::isa::{Cmp, Ty};
-use std::collections::HashSet;
+use std::rc::Rc;
 
 /// The readers of each value, if the function has few blocks.
 pub(super) fn readers(func: &Func) -> Readers {
     if func.blocks.len() > ENDPOINT_TEST_MAX_BLOCKS { Readers::default() } else { Readers::new(func) }
-}
-
-/// The test at the end of a block of whether a condition holds in all lanes.
-pub(super) struct Test {
-    /// The comparisons, the operations that join them, and the operations that make a mask of the result, in
-    /// program order.
-    ops: Vec<usize>,
-    /// The predicate that the mask is made of.
-    pred: wir::Value,
-    /// Whether the test is for the negation of the predicate.
-    negated: bool,
-    /// The edge that is taken if no lane satisfies the condition, from the block that tests for it.
-    none: Option<(BlockId, BlockId)>,
-}
-
-impl Test {
-    pub(super) fn has(&self, at: usize) -> bool {
-        self.ops.contains(&at)
-    }
-}
-
-/// How a predicate is computed.
-enum Made<'a> {
-    /// By a comparison of integers.
-    Compared(&'a Inst),
-    /// As the conjunction (`true`) or disjunction of two predicates.
-    Joined(bool, [wir::Value; 2]),
 }
 
 /// One side of a comparison.
@@ -76,89 +47,22 @@ pub(super) enum Condition {
     Computed(Value),
 }
 
-/// How an operation computes a predicate, if endpoint tests handle it.
-fn made<'f>(function: &'f Function, op: &Op) -> Option<Made<'f>> {
-    let OpKind::Inst(site) = op.kind else { return None };
-    let inst = site.inst(function)?;
-    if op.defs.len() != 1 || inst.guard.is_some() {
-        return None;
-    }
-    let Expr { arith, ty } = Expr::of(inst)?;
-    match (arith, ty, operands(inst, op).as_slice()) {
-        (Arith::Compare(_), Ty::S32 | Ty::U32 | Ty::B32, _) => Some(Made::Compared(inst)),
-        (Arith::And | Arith::Or, Ty::Pred, [Operand::Value(a), Operand::Value(b)]) => {
-            Some(Made::Joined(arith == Arith::And, [*a, *b]))
-        }
-        _ => None,
-    }
-}
-
 impl Codegen<'_> {
-    /// The test that a block ends with, if nothing else reads the comparisons.
-    pub(super) fn test_of(&self, id: BlockId) -> Option<Test> {
-        let func = self.job.func;
-        let node = &func.blocks[id.0 as usize];
-        let Term::If { cond: Cond::Equal(lower, mask), then, els, .. } = node.term else { return None };
-        if func.blocks.len() > ENDPOINT_TEST_MAX_BLOCKS
-            || !node.full
-            || then == els
-            || self.passes.barrier_slots.is_entered(id, then)
-        {
+    /// The test that a block ends with. An edge on which values are stored in barrier slots is not taken by a
+    /// test.
+    pub(super) fn test_of(&self, id: BlockId) -> Option<Rc<EndpointTest>> {
+        let node = &self.job.func.blocks[id.0 as usize];
+        let (test, Term::If { then, .. }) = (node.endpoint_test.as_ref()?, &node.term) else { return None };
+        let stores = |from: BlockId, to: BlockId| self.passes.barrier_slots.is_entered(from, to);
+        if stores(id, *then) {
             return None;
         }
-        let maker = |name: wir::Value| node.op_of(name);
-        let and = maker(lower)?;
-        let truth = match (&node.ops[and].kind, &node.ops[and].uses[..]) {
-            (OpKind::And, [all, truths]) if *all == mask => maker(*truths)?,
-            _ => return None,
-        };
-        let OpKind::Mask(u32::MAX) = node.ops[maker(mask)?].kind else { return None };
-        let OpKind::Truths { negated } = node.ops[truth].kind else { return None };
-        let pred = node.ops[truth].uses[0];
-        let mut ops = Vec::new();
-        if *self.shape(pred) != Shape::Varying {
-            return None;
-        }
-        self.gather(node, pred, &mut ops)?;
-        ops.extend([truth, and]);
-        ops.sort_unstable();
-        let mut read = HashSet::new();
-        for (_, op) in node.ops.iter().enumerate().filter(|(at, _)| !ops.contains(at)) {
-            op.for_each_use(&mut |name| _ = read.insert(name));
-        }
-        let mine: Vec<wir::Value> = ops.iter().flat_map(|at| &node.ops[*at].defs).copied().collect();
-        // A lane's own result may be read only where the mask is tested for lanes.
-        let own = |asks: BlockId, on: BlockId, around: &[(BlockId, BlockId)]| {
-            let elsewhere = |to: &BlockId| ![id, asks].contains(to) && !self.is_behind((asks, on), *to);
-            // A phi on a shortcut edge reads its operand at the end of the block that the edge leaves.
-            let handed = |name: &wir::Value| {
-                around.iter().any(|(from, to)| {
-                    let to = &func.blocks[to.0 as usize];
-                    let at = to.pred_index(*from);
-                    at.is_none_or(|at| to.phis.iter().any(|phi| phi.from[at] == *name))
-                })
-            };
-            mine.iter().all(|name| {
-                !read.contains(name) && !handed(name) && !self.facts.readers.of(*name).iter().any(elsewhere)
-            })
-        };
-        let asks = &func.blocks[els.0 as usize];
-        let none = match asks.term {
-            Term::If { cond: Cond::Empty(empty), then: none, els: some, .. }
-                if empty == lower
-                    && asks.full
-                    && asks.ops.is_empty()
-                    && asks.phis.is_empty()
-                    && asks.preds == [id]
-                    && none != some
-                    && !self.passes.barrier_slots.is_entered(els, none)
-                    && own(els, some, &[(id, then), (els, none)]) =>
-            {
-                Some((els, none))
+        match test.none {
+            Some((from, to)) if stores(from, to) => {
+                test.alone.then(|| Rc::new(EndpointTest { none: None, ..(**test).clone() }))
             }
-            _ => None,
-        };
-        (none.is_some() || own(id, els, &[(id, then)])).then_some(Test { ops, pred, negated, none })
+            Some(_) | None => Some(test.clone()),
+        }
     }
 
     /// Records a remark about the endpoint test of a block, if the block ends with a test of all lanes.
@@ -176,31 +80,9 @@ impl Codegen<'_> {
         }
     }
 
-    /// Collects the comparisons within the block that a predicate is computed from, each used once, and the
-    /// operations that join them. `None`: other operations contribute.
-    fn gather(&self, node: &wir::Block, pred: wir::Value, ops: &mut Vec<usize>) -> Option<()> {
-        if self.shape(pred).is_uniform() {
-            return Some(());
-        }
-        let at = node.op_of(pred)?;
-        if ops.contains(&at) || ops.len() == ENDPOINT_TEST_MAX_COMPARISONS {
-            return None;
-        }
-        ops.push(at);
-        match made(self.job.function, &node.ops[at])? {
-            Made::Compared(_) => Some(()),
-            Made::Joined(_, parts) => parts.into_iter().try_for_each(|part| self.gather(node, part, ops)),
-        }
-    }
-
-    /// Whether a block is reached only through one edge.
-    fn is_behind(&self, (from, to): (BlockId, BlockId), block: BlockId) -> bool {
-        self.job.func.blocks[to.0 as usize].preds == [from] && self.facts.dominators.dominates(to, block)
-    }
-
     /// Branches to `then` where the scalar test shows that all lanes pass. The following code is for all
     /// other cases. Then emits the comparisons of all lanes.
-    pub(super) fn test(&mut self, id: BlockId, then: BlockId, test: Test) {
+    pub(super) fn test(&mut self, id: BlockId, then: BlockId, test: &EndpointTest) {
         let node = &self.job.func.blocks[id.0 as usize];
         // Where the scalar test decides, the result of each lane is known.
         let ways =
@@ -213,14 +95,14 @@ impl Codegen<'_> {
                 self.b.position_at_end(lanes);
             }
         }
-        for at in test.ops {
-            self.op(&node.ops[at]);
+        for at in &test.ops {
+            self.op(&node.ops[*at]);
         }
     }
 
     /// Branches to a successor where the scalar test shows that all lanes go there, and declines the CTA
     /// otherwise ([`warp_loop`](super::warp_loop)). `None`: the scalars show nothing.
-    pub(super) fn test_or_decline(&mut self, id: BlockId, then: BlockId, test: Test) -> Option<()> {
+    pub(super) fn test_or_decline(&mut self, id: BlockId, then: BlockId, test: &EndpointTest) -> Option<()> {
         let node = &self.job.func.blocks[id.0 as usize];
         let ways =
             [Some((!test.negated, id, then)), test.none.map(|(asks, none)| (test.negated, asks, none))];

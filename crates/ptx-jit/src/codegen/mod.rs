@@ -482,7 +482,7 @@ impl Codegen<'_> {
         self.issue_remaining_prefetches();
         self.position.access_checked = false;
         if let (Some(test), Term::If { then, .. }) = (test, &node.term) {
-            self.test(id, *then, test);
+            self.test(id, *then, &test);
         }
         self.end(id, &node.term);
     }

@@ -13,12 +13,12 @@
 //! warp loop defines is read in the same iteration only.
 
 use super::check_coalesce::CoalescedChecks;
-use super::endpoint_test::Test;
 use super::{Codegen, LANES, Repr};
 use crate::llvm::{IntPred, Likely, Value};
 use crate::mem::plan::warp_part;
 use crate::wir;
 use crate::wir::decision::Decision;
+use crate::wir::endpoint_test::EndpointTest;
 use crate::wir::prefetch::Prefetch;
 use crate::wir::{Affine, BlockId, Cond, ExitReason, Kind, Op, OpKind, Shape, Term};
 use ptx::ir::{Inst, Src};
@@ -49,7 +49,7 @@ impl Codegen<'_> {
         let mut checks = self.ahead(node);
         let divergent = matches!(node.term, Term::If { cond: Cond::Equal(..), .. });
         let test = if divergent { Some(self.test_of(id)?) } else { None };
-        let parts = self.parts_of_block(node, &checks, test.as_ref())?;
+        let parts = self.parts_of_block(node, &checks, test.as_deref())?;
         for at in &parts.shared {
             self.position.access_checked = checks.fits(*at);
             self.op(&node.ops[*at]);
@@ -61,7 +61,7 @@ impl Codegen<'_> {
         match (&node.term, test) {
             (Term::If { then, .. }, Some(test)) => {
                 self.remark_endpoint_test(id, true);
-                self.test_or_decline(id, *then, test)
+                self.test_or_decline(id, *then, &test)
             }
             (Term::Exit(exit), _) if exit.why != ExitReason::Finished => None,
             (Term::If { cond, .. }, _) if !matches!(cond, Cond::Pred { .. }) => None,
@@ -77,7 +77,7 @@ impl Codegen<'_> {
         &mut self,
         node: &wir::Block,
         checks: &CoalescedChecks,
-        test: Option<&Test>,
+        test: Option<&EndpointTest>,
     ) -> Option<Parts> {
         let mut parts = Parts::default();
         let mut defs: HashSet<wir::Value> = HashSet::new();

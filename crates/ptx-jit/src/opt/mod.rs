@@ -6,6 +6,7 @@
 pub(crate) mod checks;
 pub(crate) mod chunk_loops;
 pub(crate) mod dce;
+pub(crate) mod endpoint_tests;
 pub(crate) mod float_chains;
 pub(crate) mod gvn;
 pub(crate) mod phi_elim;

@@ -24,6 +24,7 @@ mod cfg;
 pub(crate) mod checks;
 pub(crate) mod decision;
 pub mod dom;
+pub(crate) mod endpoint_test;
 pub(crate) mod group;
 pub mod lattice;
 pub(crate) mod loops;
@@ -381,6 +382,9 @@ pub struct Block {
     pub(crate) sections: Vec<section::Section>,
     /// How it issues the prefetches that are deferred to it, if any are and that has been decided.
     pub(crate) issue: Option<prefetch::Issue>,
+    /// The endpoint test that it ends with, if [`opt::endpoint_tests`](crate::opt::endpoint_tests) has found
+    /// one.
+    pub(crate) endpoint_test: Option<Rc<endpoint_test::EndpointTest>>,
 }
 
 impl Block {
@@ -399,6 +403,7 @@ impl Block {
             unmasked: None,
             sections: Vec::new(),
             issue: None,
+            endpoint_test: None,
         }
     }
 }

@@ -95,6 +95,9 @@ impl Printer<'_> {
         if self.ptx.is_some() {
             let mut lines = block.sections.iter().filter_map(|section| section.text(block));
             lines.try_for_each(|line| writeln!(self.out, "  {line}"))?;
+            if let Some(test) = &block.endpoint_test {
+                writeln!(self.out, "  {}", test.text(block))?;
+            }
             if let Some(issue) = block.issue {
                 writeln!(self.out, "  {}", issue.text(block))?;
             }
