@@ -19,7 +19,7 @@ use crate::opt::checks::predicate;
 use crate::opt::chunk_loops::Sections;
 use crate::opt::prefetch::{Prefetching, deferred};
 use crate::opt::version_unmasked::Versioning;
-use crate::opt::{dce, endpoint_tests, float_chains, gvn, phi_elim, version_indices};
+use crate::opt::{barrier_slots, dce, endpoint_tests, float_chains, gvn, phi_elim, version_indices};
 use crate::target::Target;
 use crate::tuning::{
     DIVERGENCE_MAX_ROUNDS, LARGE_FUNCTION_MIN_BRANCHES, LARGE_FUNCTION_MIN_INSTRUCTIONS, MAX_OPS,
@@ -72,6 +72,8 @@ pub enum Pass {
     Groups,
     /// What is prefetched beside accesses.
     Prefetches,
+    /// Where registers are saved at barriers, and which stores are left out.
+    BarrierSlots,
     /// Versions of masked blocks that load for all lanes.
     VersionUnmasked,
     /// Which sections of blocks are executed chunk by chunk, and where deferred prefetches are issued.
@@ -82,7 +84,7 @@ pub enum Pass {
 
 impl Pass {
     /// All passes, in their order.
-    pub const ALL: [Pass; 20] = [
+    pub const ALL: [Pass; 21] = [
         Pass::Divergence,
         Pass::IfConvert,
         Pass::Build,
@@ -100,6 +102,7 @@ impl Pass {
         Pass::LoopPredication,
         Pass::Groups,
         Pass::Prefetches,
+        Pass::BarrierSlots,
         Pass::VersionUnmasked,
         Pass::ChunkLoops,
         Pass::EndpointTests,
@@ -125,6 +128,7 @@ impl Pass {
             Pass::LoopPredication => "loop-predication",
             Pass::Groups => "groups",
             Pass::Prefetches => "prefetches",
+            Pass::BarrierSlots => "barrier-slots",
             Pass::VersionUnmasked => "version-unmasked",
             Pass::ChunkLoops => "chunk-loops",
             Pass::EndpointTests => "endpoint-tests",
@@ -309,6 +313,9 @@ pub(crate) fn plan_memory(
         analyses.evolution = ScalarEvolution::new(func, function, launch);
         let (evolution, loops) = (&analyses.evolution, loop_kinds(function));
         Prefetching { program, function, launch, target, by_warp, evolution, loops: &loops }.decide(func);
+    }
+    if passes.has(Pass::BarrierSlots) {
+        func.slot_memory = Some(Rc::new(barrier_slots::assign(func, launch, target)));
     }
     if passes.has(Pass::VersionUnmasked) {
         let planner = Planner { func, function, program, layout, objects, launch, target };

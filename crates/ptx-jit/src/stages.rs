@@ -42,6 +42,7 @@ pub fn after(
         | Pass::LoopPredication
         | Pass::Groups
         | Pass::Prefetches
+        | Pass::BarrierSlots
         | Pass::VersionUnmasked
         | Pass::ChunkLoops
         | Pass::EndpointTests => Pass::VersionIndices,
@@ -106,6 +107,7 @@ pub fn on_text(
         | Pass::LoopPredication
         | Pass::Groups
         | Pass::Prefetches
+        | Pass::BarrierSlots
         | Pass::VersionUnmasked
         | Pass::ChunkLoops
         | Pass::EndpointTests => {

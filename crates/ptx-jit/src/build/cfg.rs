@@ -215,6 +215,7 @@ pub(crate) fn build(
         zeros: Vec::new(),
         undef: Vec::new(),
         needed: Vec::new(),
+        slot_memory: None,
     };
     func.link();
     Some(Graph { func, waits, may: builder.may })

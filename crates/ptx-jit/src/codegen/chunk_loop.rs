@@ -133,7 +133,7 @@ impl Codegen<'_> {
     fn only_slot(&mut self, node: &wir::Block, end: usize, outs: &[wir::Value]) -> BTreeMap<wir::Value, u32> {
         let mut homes = BTreeMap::new();
         let Term::Exit(exit) = &node.term else { return homes };
-        let (Some(resume), true) = (exit.resume, self.passes.barrier_slots.room() > 0) else { return homes };
+        let (Some(resume), true) = (exit.resume, self.slots().room() > 0) else { return homes };
         let kept = &self.job.func.resumes[resume as usize].kept;
         let mut after: HashSet<wir::Value> = kept.iter().map(|(_, name)| *name).collect();
         node.ops[end..].iter().for_each(|op| {
@@ -146,11 +146,11 @@ impl Codegen<'_> {
         });
         for (at, (reg, name)) in kept.iter().enumerate() {
             let word = matches!(reg.class, RegClass::R32 | RegClass::R64);
-            let place = self.passes.barrier_slots.wanted(resume, at).filter(|_| word && outs.contains(name));
-            let free =
-                |place: &usize| self.passes.barrier_slots.beside(*place).all(|other| !after.contains(&other));
+            let place = self.slots().wanted(resume, at).filter(|_| word && outs.contains(name));
+            let free = |place: &usize| self.slots().beside(*place).all(|other| !after.contains(&other));
             if let Some(place) = place.filter(free) {
-                homes.insert(*name, self.passes.barrier_slots.write(place, *name));
+                self.passes.written_slots.write(place, *name);
+                homes.insert(*name, self.slots().places[place].offset);
             }
         }
         homes

@@ -52,7 +52,7 @@ impl Codegen<'_> {
         // The masks of the live lanes and of the active lanes.
         room.place(4, 2 * team);
         // Values that are read from their slots only stay there.
-        room.skip(self.passes.barrier_slots.room());
+        room.skip(self.slots().room());
         let mask = self.scalar(exit.mask);
         self.b.store(live, kept, 4);
         self.b.store(mask, self.b.offset(kept, word.into()), 4);

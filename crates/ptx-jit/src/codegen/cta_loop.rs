@@ -32,21 +32,18 @@ pub(super) struct Shared {
 }
 
 impl Codegen<'_> {
-    /// Assigns the slots of all barriers.
-    pub(super) fn assign_barrier_slots(&mut self) {
+    /// Tells the host where the slots of all barriers are.
+    pub(super) fn report_barrier_slots(&mut self) {
         let func = self.job.func;
         let team = self.job.shape.team;
-        // A coarse warp also saves which of its lanes are live and, at a side exit, which of them were
-        // active.
-        let homes = self.find_barrier_slots(if team > 1 { 8 * team } else { 0 });
+        let slots = self.slots();
         let barriers = func.resumes.iter().enumerate().map(|(at, resume)| SuspendPoint {
             block: resume.block,
             id: resume.id,
-            kept: homes.of(at),
+            kept: slots.of(at),
         });
-        let bytes = homes.bytes().max(if team > 1 && !func.resumes.is_empty() { 4 * team } else { 0 });
+        let bytes = slots.bytes().max(if team > 1 && !func.resumes.is_empty() { 4 * team } else { 0 });
         self.out.cta = CtaCode { bytes: bytes.next_multiple_of(64), barriers: barriers.collect() };
-        self.passes.barrier_slots = homes;
     }
 
     /// The code by which a warp is started or resumed: codes follow the numbers of the PTX blocks.
@@ -333,13 +330,11 @@ impl Codegen<'_> {
         let resume = &self.job.func.resumes[index as usize];
         let kept = self.out.cta.barriers[index as usize].kept.clone();
         let names = resume.kept.iter().enumerate();
-        let moved = names.filter(|(at, (_, name))| {
-            !self.passes.barrier_slots.is_there(self.position.node, index, *at, *name)
-        });
+        let moved = names.filter(|(at, (_, name))| !self.is_in_slot(index, *at, *name));
         let moved: Vec<wir::Value> = moved.map(|(_, (_, name))| *name).collect();
         self.read_slot(moved.into_iter());
         for (at, (kept, (_, name))) in kept.iter().zip(&resume.kept).enumerate() {
-            if !self.passes.barrier_slots.is_there(self.position.node, index, at, *name) {
+            if !self.is_in_slot(index, at, *name) {
                 self.pack(kept, *name, self.b.offset(place, u64::from(kept.offset)));
             }
         }
@@ -366,7 +361,7 @@ impl Codegen<'_> {
 
     /// Loads the saved value of a register.
     pub(super) fn restore(&mut self, index: u32, reg: Reg, name: wir::Value) -> Repr {
-        if let Some(offset) = self.passes.barrier_slots.lies(name) {
+        if let Some(offset) = self.slots().offset_of(name) {
             return Repr::Kept(offset);
         }
         let place = self.barrier_slot_memory();

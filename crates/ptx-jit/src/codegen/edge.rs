@@ -10,7 +10,7 @@ use crate::wir::{BlockId, Cond, Kind, Phi, Shape, Term};
 
 impl Codegen<'_> {
     pub(super) fn phi(&mut self, name: wir::Value) -> Repr {
-        if let Some(place) = self.passes.barrier_slots.lies(name) {
+        if let Some(place) = self.slots().offset_of(name) {
             return Repr::Kept(place);
         }
         let scalar = self.scalar_type(self.kind(name));
@@ -62,7 +62,7 @@ impl Codegen<'_> {
         let func = self.job.func;
         let target = &func.blocks[to.0 as usize];
         let Some(place) = target.pred_index(from) else { return Vec::new() };
-        let value = |phi: &Phi| match self.passes.barrier_slots.lies(phi.def) {
+        let value = |phi: &Phi| match self.slots().offset_of(phi.def) {
             Some(place) => Repr::Kept(place),
             None => self.coerce(phi.from[place], phi.def),
         };
@@ -111,7 +111,7 @@ impl Codegen<'_> {
         // If both successors are the same block, its phis need two different predecessors.
         let mut detours: Vec<(BlockId, Block)> = Vec::new();
         for to in term.successors() {
-            if self.passes.barrier_slots.is_entered(id, to) {
+            if self.slots().stores_on(id, to) {
                 detours.push((to, self.b.append_block(self.function, "way")));
             } else {
                 self.store_state(id, to);

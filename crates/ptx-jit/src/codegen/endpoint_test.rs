@@ -53,7 +53,7 @@ impl Codegen<'_> {
     pub(super) fn test_of(&self, id: BlockId) -> Option<Rc<EndpointTest>> {
         let node = &self.job.func.blocks[id.0 as usize];
         let (test, Term::If { then, .. }) = (node.endpoint_test.as_ref()?, &node.term) else { return None };
-        let stores = |from: BlockId, to: BlockId| self.passes.barrier_slots.is_entered(from, to);
+        let stores = |from: BlockId, to: BlockId| self.slots().stores_on(from, to);
         if stores(id, *then) {
             return None;
         }

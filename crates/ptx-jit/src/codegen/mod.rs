@@ -215,7 +215,7 @@ struct Codegen<'a> {
 
 /// The optimisations that are made while code is emitted: what each has found, and what it has emitted.
 struct PassStates {
-    barrier_slots: barrier_slots::BarrierSlots,
+    written_slots: barrier_slots::WrittenSlots,
     chunk_loops: chunk_loop::ChunkLoops,
     in_bounds_until: loop_predication::InBoundsUntil,
     matrices: matrix::Matrices,
@@ -253,7 +253,7 @@ pub(crate) fn emit(module: &Module, name: &str, job: Input<'_>, analyses: Analys
         flow: ControlFlow::new(head, job.func),
         position: Position::default(),
         passes: PassStates {
-            barrier_slots: barrier_slots::BarrierSlots::default(),
+            written_slots: barrier_slots::WrittenSlots::default(),
             chunk_loops: chunk_loop::ChunkLoops::new(rooms),
             in_bounds_until: loop_predication::InBoundsUntil::default(),
             matrices: matrix::Matrices::default(),
@@ -329,7 +329,7 @@ impl Codegen<'_> {
             self.flow.starts[node.0 as usize] = Some(block);
         }
         // The code of the entry selects where execution begins.
-        self.assign_barrier_slots();
+        self.report_barrier_slots();
         self.assign_entry_areas();
         let block = self.dispatch();
         let unknown = self.b.append_block(self.function, "unknown");
@@ -377,7 +377,7 @@ impl Codegen<'_> {
             return self.at_first();
         }
         self.position.node = Some(id);
-        self.passes.barrier_slots.begin();
+        self.passes.written_slots.begin();
         self.position.full = node.full;
         self.position.loop_kind =
             self.facts.loops.get(node.block as usize).copied().unwrap_or(LoopKind::Loop);

@@ -137,7 +137,7 @@ impl Codegen<'_> {
                 return None;
             };
             let alone = asked == mask && then != els && func.blocks[els.0 as usize].preds == [head];
-            (alone && !self.passes.barrier_slots.is_entered(head, els)).then_some((mask, head, els))
+            (alone && !self.slots().stores_on(head, els)).then_some((mask, head, els))
         })
     }
 

@@ -23,7 +23,7 @@ impl Codegen<'_> {
         let func = self.job.func;
         let node = &func.blocks[id.0 as usize];
         let (Some(decision), Term::Goto(next)) = (&node.unmasked, &node.term) else { return };
-        if self.passes.barrier_slots.is_entered(id, *next) || self.in_section() {
+        if self.slots().stores_on(id, *next) || self.in_section() {
             return;
         }
         self.remark_block(id, false);

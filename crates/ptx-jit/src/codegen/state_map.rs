@@ -4,14 +4,14 @@
 //! Invariant: for each register a table tells the host where it is and in which form ([`SavedReg`]); native
 //! code and host agree on nothing else.
 
-use super::{Codegen, LANES, Repr};
+use super::{Codegen, Repr};
 use crate::llvm::Value;
 use crate::wir;
-use crate::wir::{Kind, Shape};
-use ptx::ir::{Reg, RegClass};
+use crate::wir::Kind;
+use crate::wir::saved_form::{self, Patterns, words};
+use ptx::ir::Reg;
 use ptx_exec::native::{EntryState, ExitPoint, ExitState, Held, Line, SavedReg, bytes_of};
 use std::collections::HashMap;
-use std::sync::Arc;
 
 /// How registers are handed over at entries and side exits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -64,33 +64,16 @@ impl Room {
         SavedReg { reg, offset, held }
     }
 
-    /// The size of a register's saved form for so many warps.
-    pub(super) fn bytes_of(kept: &SavedReg, warps: u32) -> u32 {
-        bytes_of(kept.reg.class) * words(&kept.held, warps)
-    }
-
     /// The size of the area, in whole lines.
     pub(super) fn bytes(&self) -> u32 {
         self.end.next_multiple_of(Line::BYTES as u32)
     }
 }
 
-/// The number of words in a register's saved form for so many warps.
-fn words(held: &Held, warps: u32) -> u32 {
-    match held {
-        Held::Constant(_) => 0,
-        Held::Same => 1,
-        Held::Rows { .. } => 2,
-        Held::Mask => warps,
-        Held::Pattern { each, .. } => LANES * warps / each,
-        Held::Each => LANES * warps,
-    }
-}
-
 /// Tables of equal values, so that each is created once.
 #[derive(Debug, Default)]
 pub(super) struct Known {
-    patterns: HashMap<Box<[i32]>, Arc<[i32]>>,
+    patterns: Patterns,
     exits: HashMap<ExitState, u32>,
     points: HashMap<ExitPoint, u32>,
 }
@@ -98,29 +81,8 @@ pub(super) struct Known {
 impl Codegen<'_> {
     /// The form in which a register with this value is saved.
     pub(super) fn held(&mut self, reg: Reg, name: wir::Value) -> Held {
-        match self.shape(name).clone() {
-            Shape::Bottom => Held::Constant(0),
-            Shape::Uniform(Some(value)) => Held::Constant(value),
-            Shape::Uniform(None) => Held::Same,
-            Shape::Affine(pattern) => {
-                let mut once = |lanes: &[i32]| match self.flow.saved_forms.patterns.get(lanes) {
-                    Some(known) => known.clone(),
-                    None => {
-                        let new: Arc<[i32]> = lanes.into();
-                        self.flow.saved_forms.patterns.insert(lanes.into(), new.clone());
-                        new
-                    }
-                };
-                let lanes = once(&pattern.lanes);
-                if !pattern.rows.is_empty() {
-                    return Held::Rows { lanes, rows: once(&pattern.rows) };
-                }
-                let each = if pattern.by_chunk { self.width } else { self.lanes };
-                Held::Pattern { each, lanes }
-            }
-            Shape::Varying if reg.class == RegClass::Pred => Held::Mask,
-            Shape::Varying => Held::Each,
-        }
+        let shape = self.shape(name).clone();
+        saved_form::held(&shape, reg, (self.lanes, self.width), &mut self.flow.saved_forms.patterns)
     }
 
     /// The number of a side exit that leaves this state.

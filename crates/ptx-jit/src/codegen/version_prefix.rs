@@ -79,10 +79,7 @@ impl Codegen<'_> {
         let Term::Goto(next) = node.term else { return };
         // The results of the block must reach other blocks through phis only.
         let several = func.blocks[next.0 as usize].preds.iter().any(|from| *from != id);
-        let free = !node.full
-            && self.job.shape.team > 1
-            && several
-            && !self.passes.barrier_slots.is_entered(id, next);
+        let free = !node.full && self.job.shape.team > 1 && several && !self.slots().stores_on(id, next);
         if !free || self.in_section() {
             return;
         }

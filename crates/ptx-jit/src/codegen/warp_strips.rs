@@ -613,7 +613,7 @@ impl Codegen<'_> {
                 .preds
                 .iter()
                 .all(|pred| self.passes.warp_strips.emitted[pred.0 as usize])
-            && !self.passes.barrier_slots.is_entered(id, to);
+            && !self.slots().stores_on(id, to);
         let order = &self.passes.warp_strips.order;
         let at = order.iter().position(|node| *node == id)?;
         let mut behind = order[at + 1..].iter();

@@ -1,8 +1,9 @@
 //! Transformations of WIR: phi elimination, value numbering, dead code elimination, versioning, chains of
-//! arithmetic, bounds checks and prefetches.
+//! arithmetic, bounds checks, prefetches and barrier slots.
 //!
 //! Invariant: each leaves a function that computes the same in every active lane.
 
+pub(crate) mod barrier_slots;
 pub(crate) mod checks;
 pub(crate) mod chunk_loops;
 pub(crate) mod dce;

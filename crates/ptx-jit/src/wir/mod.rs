@@ -31,7 +31,9 @@ pub(crate) mod loops;
 pub mod parse;
 pub(crate) mod prefetch;
 pub mod print;
+pub(crate) mod saved_form;
 pub(crate) mod section;
+pub(crate) mod slot_memory;
 mod slots;
 #[cfg(test)]
 mod tests;
@@ -459,6 +461,9 @@ pub struct Func {
     pub undef: Vec<Value>,
     /// For each value, whether anything reads it.
     pub needed: Vec<bool>,
+    /// Where registers are saved at barriers, once [`opt::barrier_slots`](crate::opt::barrier_slots) has
+    /// assigned that.
+    pub(crate) slot_memory: Option<Rc<slot_memory::SlotMemory>>,
 }
 
 impl Func {

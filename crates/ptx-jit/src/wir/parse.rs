@@ -508,7 +508,8 @@ impl Reader {
         }
         let (blocks, entries, resumes) = (self.blocks, self.entries, self.resumes);
         let (zeros, undef, needed) = (self.zeros, self.undef, Vec::new());
-        let mut func = Func { blocks, kinds, shapes, entries, start, resumes, zeros, undef, needed };
+        let mut func =
+            Func { blocks, kinds, shapes, entries, start, resumes, zeros, undef, needed, slot_memory: None };
         let uses = DefUse::new(&func);
         func.needed = (0..count as u32).map(|value| uses.reads(Value(value)) > 0).collect();
         Ok(func)

@@ -25,7 +25,7 @@
 
 use super::decision::Decision;
 use super::{
-    Block, Chain, Cond, Exit, ExitReason, Func, Kind, Op, OpKind, Pending, Shape, Site, Term, Value,
+    Block, BlockId, Chain, Cond, Exit, ExitReason, Func, Kind, Op, OpKind, Pending, Shape, Site, Term, Value,
 };
 use ptx::ir::{Function, Program, Reg, RegClass};
 use std::fmt::{self, Write};
@@ -64,6 +64,8 @@ impl Printer<'_> {
             self.regs(&resume.kept)?;
             writeln!(self.out)?;
         }
+        let slots = func.slot_memory.as_deref().filter(|_| self.ptx.is_some());
+        slots.iter().flat_map(|slots| slots.head()).try_for_each(|line| writeln!(self.out, "{line}"))?;
         for zero in &func.zeros {
             let word = if func.undef.contains(zero) { "undef" } else { "zero" };
             write!(self.out, "{word} ")?;
@@ -104,6 +106,10 @@ impl Printer<'_> {
         }
         if let (Some(Decision::Applied(version)), Some(_)) = (&block.unmasked, self.ptx) {
             writeln!(self.out, "  {}", version.text(block))?;
+        }
+        if let (Some(slots), Some(_)) = (&self.func.slot_memory, self.ptx) {
+            let mut lines = slots.lines(self.func, BlockId(at), block).into_iter();
+            lines.try_for_each(|line| writeln!(self.out, "  {line}"))?;
         }
         write!(self.out, "  ")?;
         self.term(&block.term)?;
