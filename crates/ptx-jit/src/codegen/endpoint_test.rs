@@ -48,21 +48,9 @@ pub(super) enum Condition {
 }
 
 impl Codegen<'_> {
-    /// The test that a block ends with. An edge on which values are stored in barrier slots is not taken by a
-    /// test.
+    /// The test that a block ends with.
     pub(super) fn test_of(&self, id: BlockId) -> Option<Rc<EndpointTest>> {
-        let node = &self.job.func.blocks[id.0 as usize];
-        let (test, Term::If { then, .. }) = (node.endpoint_test.as_ref()?, &node.term) else { return None };
-        let stores = |from: BlockId, to: BlockId| self.slots().stores_on(from, to);
-        if stores(id, *then) {
-            return None;
-        }
-        match test.none {
-            Some((from, to)) if stores(from, to) => {
-                test.alone.then(|| Rc::new(EndpointTest { none: None, ..(**test).clone() }))
-            }
-            Some(_) | None => Some(test.clone()),
-        }
+        self.job.func.blocks[id.0 as usize].endpoint_test.clone()
     }
 
     /// Records a remark about the endpoint test of a block, if the block ends with a test of all lanes.

@@ -11,21 +11,17 @@
 use super::version_prefix::Prefix;
 use super::{Codegen, Repr};
 use crate::llvm::{Likely, Value};
+use crate::wir::BlockId;
 use crate::wir::decision::Decision;
 use crate::wir::version::Unmasked;
-use crate::wir::{BlockId, Term};
 
 impl Codegen<'_> {
     /// Emits the unmasked version of a block, if it has one. The code that follows is for the case that a
-    /// load is out of bounds. A block that stores values in barrier slots where it ends has no version, and
-    /// neither has one that continues a warp strip.
+    /// load is out of bounds. A block that continues a warp strip has no version.
     pub(super) fn unmasked(&mut self, id: BlockId) {
         let func = self.job.func;
         let node = &func.blocks[id.0 as usize];
-        let (Some(decision), Term::Goto(next)) = (&node.unmasked, &node.term) else { return };
-        if self.slots().stores_on(id, *next) || self.in_section() {
-            return;
-        }
+        let Some(decision) = node.unmasked.as_ref().filter(|_| !self.in_section()) else { return };
         self.remark_block(id, false);
         self.remark("version-unmasked", decision.remark());
         let Decision::Applied(Unmasked { mask, version }) = decision else { return };

@@ -5,7 +5,8 @@
 //! condition first compares scalars, also for conjunctions of such comparisons. If that fails, all lanes are
 //! compared; the condition may still hold in each of them.
 //!
-//! Invariant: what a test leaves out is read only where the test has failed.
+//! Invariant: what a test leaves out is read only where the test has failed. A test takes no edge on which
+//! values are stored in barrier slots.
 
 use crate::analysis::expr::{Arith, Expr, Operand, operands};
 use crate::tuning::{ENDPOINT_TEST_MAX_BLOCKS, ENDPOINT_TEST_MAX_COMPARISONS};
@@ -71,7 +72,7 @@ impl Tests<'_> {
         let func = self.func;
         let node = &func.blocks[id.0 as usize];
         let Term::If { cond: Cond::Equal(lower, mask), then, els, .. } = node.term else { return None };
-        if !node.full || then == els {
+        if !node.full || then == els || func.stores_on(id, then) {
             return None;
         }
         let maker = |name: Value| node.op_of(name);
@@ -119,14 +120,15 @@ impl Tests<'_> {
                     && asks.phis.is_empty()
                     && asks.preds == [id]
                     && none != some
+                    && !func.stores_on(els, none)
                     && own(els, some, &[(id, then), (els, none)]) =>
             {
                 Some((els, none))
             }
             _ => None,
         };
-        let alone = own(id, els, &[(id, then)]);
-        (none.is_some() || alone).then_some(EndpointTest { ops, pred, negated, none, alone })
+        let alone = || own(id, els, &[(id, then)]);
+        (none.is_some() || alone()).then_some(EndpointTest { ops, pred, negated, none })
     }
 
     /// Collects the comparisons within the block that a predicate is computed from, each used once, and the

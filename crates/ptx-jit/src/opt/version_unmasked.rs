@@ -78,11 +78,13 @@ impl<'a> Versioning<'a> {
         decisions
     }
 
-    /// Whether a block is under a mask, and its results reach other blocks through phis only.
+    /// Whether a block is under a mask, its results reach other blocks through phis only, and nothing is
+    /// stored in barrier slots where it ends.
     fn is_free(&self, id: BlockId) -> bool {
         let blocks = &self.planner.func.blocks;
         let Block { term: Term::Goto(next), full: false, .. } = blocks[id.0 as usize] else { return false };
-        blocks[next.0 as usize].preds.iter().any(|from| *from != id)
+        let stores = self.planner.func.stores_on(id, next);
+        !stores && blocks[next.0 as usize].preds.iter().any(|from| *from != id)
     }
 
     /// How the version of a block accesses memory.

@@ -27,8 +27,6 @@ pub(crate) struct EndpointTest {
     pub(crate) negated: bool,
     /// The edge that is taken if no lane satisfies the condition, from the block that tests for it.
     pub(crate) none: Option<(BlockId, BlockId)>,
-    /// Whether the test is possible without that edge.
-    pub(crate) alone: bool,
 }
 
 impl EndpointTest {

@@ -43,6 +43,14 @@ pub(crate) struct SlotMemory {
     pub(crate) in_slot: BTreeMap<Value, usize>,
 }
 
+impl Func {
+    /// Whether values are stored in barrier slots on the edge between two blocks, as far as that has been
+    /// decided.
+    pub(crate) fn stores_on(&self, from: BlockId, to: BlockId) -> bool {
+        self.slot_memory.as_ref().is_some_and(|slots| slots.stores_on(from, to))
+    }
+}
+
 impl SlotMemory {
     /// The slots of the registers of a barrier.
     pub(crate) fn of(&self, resume: usize) -> Vec<SavedReg> {
