@@ -37,8 +37,8 @@ impl EndpointTest {
 
     /// The line of the text form.
     pub(crate) fn text(&self, block: &Block) -> String {
-        let sites = self.ops.iter().filter_map(|at| block.ops[*at].insts().next());
-        let sites: Vec<String> = sites.map(|(site, _)| format!("{}.{}", site.block, site.index)).collect();
+        let is_inst = |at: &&usize| block.ops[**at].insts().next().is_some();
+        let sites: Vec<String> = self.ops.iter().filter(is_inst).map(|at| block.place(*at)).collect();
         let none = self.none.map_or_else(String::new, |(_, to)| format!(", or of its negation to b{}", to.0));
         format!("; endpoint test of v{} by {}{none}", self.pred.0, sites.join(" "))
     }

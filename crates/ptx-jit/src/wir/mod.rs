@@ -408,6 +408,15 @@ impl Block {
             endpoint_test: None,
         }
     }
+
+    /// The operation with this index in comments of the text form: its first instruction, as `1.4` for the
+    /// fifth of PTX block 1, or the index if it has none.
+    pub(crate) fn place(&self, at: usize) -> String {
+        match self.ops.get(at).and_then(|op| op.insts().next()) {
+            Some((site, _)) => format!("{}.{}", site.block, site.index),
+            None => format!("op {at}"),
+        }
+    }
 }
 
 /// A place where the function can be entered.

@@ -183,14 +183,12 @@ pub(crate) enum Issue {
 impl Issue {
     /// The line of the text form, which is a comment.
     pub(crate) fn text(self, block: &Block) -> String {
-        let site = |at: usize| match block.ops.get(at).and_then(|op| op.insts().next()) {
-            Some((site, _)) => format!("{}.{}", site.block, site.index),
-            None => format!("op {at}"),
-        };
         let how = match self {
             Issue::InIterations => "in the iterations of the chunk loop".to_owned(),
-            Issue::Between { start, vectors } => format!("between {vectors} vectors from {} on", site(start)),
-            Issue::AtOnce(at) => format!("before {}", site(at)),
+            Issue::Between { start, vectors } => {
+                format!("between {vectors} vectors from {} on", block.place(start))
+            }
+            Issue::AtOnce(at) => format!("before {}", block.place(at)),
             Issue::AtEnd => "at the end".to_owned(),
         };
         format!("; issues deferred prefetches {how}")

@@ -73,16 +73,16 @@ impl Section {
 
     /// The line of the text form, if it is a chunk loop.
     pub(crate) fn text(&self, block: &Block) -> Option<String> {
-        let site = |at: &usize| match block.ops.get(*at).and_then(|op| op.insts().next()) {
-            Some((site, _)) => format!("{}.{}", site.block, site.index),
-            None => format!("op {at}"),
-        };
         let (first, last) = (self.own.first()?, self.own.last()?);
         let is_inst = |at: &&usize| matches!(block.ops[**at].kind, OpKind::Inst(_));
-        let shared: Vec<String> = self.shared.iter().filter(is_inst).map(site).collect();
+        let shared: Vec<String> = self.shared.iter().filter(is_inst).map(|at| block.place(*at)).collect();
         let once = if shared.is_empty() { String::new() } else { format!(", once {}", shared.join(" ")) };
         let count = self.count;
-        let line = format!("; chunk loop {} to {}: {count} instructions{once}", site(first), site(last));
+        let line = format!(
+            "; chunk loop {} to {}: {count} instructions{once}",
+            block.place(*first),
+            block.place(*last)
+        );
         self.is_chunk_loop().then_some(line)
     }
 }
