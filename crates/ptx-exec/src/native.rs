@@ -202,13 +202,13 @@ pub struct NativeCache {
     /// Buffer for registers that pass between the frame and native code in another representation than the
     /// register file's.
     pub room: Vec<Line>,
-    /// Table of pending reductions by address. All zeros outside of native code; empty if the code defers no
-    /// reductions.
-    pub table: Vec<[u64; 2]>,
-    /// By access site, if there is such a table: the bytes of the cached bounds, and whether deferred
+    /// Room for postponed reductions, which native code fills; no room if the code postpones none. Empty
+    /// outside of native code.
+    pub reductions: Vec<[u64; 2]>,
+    /// By access site, if there is such room: the bytes of the cached bounds, and whether postponed
     /// reductions go there.
     pub spans: Vec<(Reach, bool)>,
-    /// Whether the bounds of a deferred reduction and of another access have overlapped.
+    /// Whether the bounds of a postponed reduction and of another access have overlapped.
     pub mixed: bool,
     /// The allocations that accesses must stay in, for a watched launch; see
     /// [`Observer::allocations`](crate::watch::Observer::allocations).
@@ -218,7 +218,7 @@ pub struct NativeCache {
 }
 
 impl NativeCache {
-    /// Records the bytes of a site's bounds. Returns whether bounds of deferred reductions and of other
+    /// Records the bytes of a site's bounds. Returns whether bounds of postponed reductions and of other
     /// accesses have overlapped.
     pub fn note(&mut self, site: u32, (start, bytes): Reach, sums: bool) -> bool {
         let site = site as usize;

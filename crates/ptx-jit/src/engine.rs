@@ -14,7 +14,7 @@ use crate::tuning::{COARSE_WARP_MAX_DECLINED_CTAS, COARSE_WARP_TRIAL_CTAS, OPS_P
 use ptx::analysis::calls::reads_clocks;
 use ptx_exec::lanes::{LANES, Lane, LaneMask, Registers};
 use ptx_exec::launch::Kernel;
-use ptx_exec::mem::View;
+use ptx_exec::mem::{View, announce};
 use ptx_exec::native::{
     BarrierState, CoarseCode, CtaCall, CtaCode, CtaStop, ExitPoint, Line, Native, NativeCache, NativeCall,
     NativeStop, Reach, SideExit, TidTable, Windows,
@@ -31,7 +31,7 @@ mod flush_reductions;
 
 pub use compile::{Listing, listing};
 pub(crate) use compile::{Part, make};
-use flush_reductions::settle;
+use flush_reductions::{settle, settle_or_leave};
 
 /// A kernel compiled for one shape of CTA.
 pub struct Compiled {
@@ -99,6 +99,7 @@ pub(crate) fn resolve(made: &Made, kernel: &Kernel) -> Result<Vec<(String, usize
         "step" => Some(step as *const () as usize),
         "reach" => Some(reach as *const () as usize),
         "follow" => Some(follow as *const () as usize),
+        "perform" => Some(perform as *const () as usize),
         _ if name.starts_with('v') => layout.variables.get(number(name)?).map(|address| *address as usize),
         _ if name.starts_with('f') => layout.functions.get(number(name)?).map(|address| *address as usize),
         _ => None,
@@ -465,8 +466,11 @@ impl Compiled {
             cache.spans.clear();
             cache.mixed = false;
         }
-        if self.made.postpones && cache.table.is_empty() {
-            cache.table.resize(reduction_buffer::ENTRIES as usize, [0, 0]);
+        if self.made.postpones && cache.reductions.is_empty() {
+            cache.reductions.resize(reduction_buffer::ENTRIES as usize, [0, 0]);
+        }
+        if self.made.updates {
+            announce();
         }
         cache.pending.clear();
         let lines = self.made.handed.lines as usize;
@@ -563,13 +567,13 @@ fn frame(
         offset: 0,
         gridid: grid.gridid,
         began: grid.began,
-        table: match cache.table.as_mut_slice() {
+        buffer: match cache.reductions.as_mut_slice() {
             [] => null_mut(),
-            _ if cache.mixed => null_mut(),
-            table => table.as_mut_ptr(),
+            entries => entries.as_mut_ptr(),
         },
-        credit: reduction_buffer::CREDIT,
         held: 0,
+        left_behind: 0,
+        full: if cache.mixed { 0 } else { reduction_buffer::FULL },
         turns: 0,
         slots: null_mut(),
         slot: null_mut(),
@@ -612,6 +616,19 @@ extern "C" fn step(user: *mut c_void, block: u32, index: u32, mask: u32) -> u32 
     })
 }
 
+/// Performs the postponed reductions, or leaves them to another thread.
+extern "C" fn perform(user: *mut c_void) {
+    // SAFETY: as in `step`.
+    let user = unsafe { &mut *user.cast::<User<'_, '_>>() };
+    // SAFETY: as in `step`.
+    let frame = unsafe { &mut *user.frame() };
+    let cache = match user {
+        User::Warp(call, _) => &mut *call.cache,
+        User::Cta(call, _) => call.memory().1,
+    };
+    settle_or_leave(frame, &mut cache.reductions);
+}
+
 /// Starts the next CTA of the batch, if there is one and enough fuel is left.
 extern "C" fn follow(user: *mut c_void) -> u32 {
     // SAFETY: as in `step`.
@@ -633,7 +650,7 @@ extern "C" fn follow(user: *mut c_void) -> u32 {
 }
 
 /// Renews the cached bounds of a site from the allocation around an address. `how`: the state space; whether
-/// the access writes; whether it is a combined reduction; the allocation that it must stay in, from 1 on.
+/// the access writes; whether it is a postponed reduction; the allocation that it must stay in, from 1 on.
 extern "C" fn reach(user: *mut c_void, window: u32, how: u32, address: u64, span: u32) {
     // SAFETY: as in `step`.
     let user = unsafe { &mut *user.cast::<User<'_, '_>>() };
@@ -656,8 +673,8 @@ extern "C" fn reach(user: *mut c_void, window: u32, how: u32, address: u64, span
     {
         *slot = [start.wrapping_neg(), bytes - u64::from(span) + 1];
         let all = view.aliases((start, bytes));
-        if !cache.table.is_empty() && cache.note(window, all, how >> 9 & 1 != 0) {
-            frame.table = std::ptr::null_mut();
+        if !cache.reductions.is_empty() && cache.note(window, all, how >> 9 & 1 != 0) {
+            frame.full = 0;
         }
     }
 }

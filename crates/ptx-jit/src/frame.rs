@@ -56,10 +56,9 @@ pub(crate) struct Frame {
     pub(crate) gridid: u64,
     /// `%globaltimer` at the start of the launch.
     pub(crate) began: u64,
-    /// The table of the [reduction buffer](crate::reduction_buffer); null if there is none.
-    pub(crate) table: *mut [u64; 2],
-    /// The number of entries that may still be replaced before reductions are no longer combined.
-    pub(crate) credit: i64,
+    /// The [reduction buffer](crate::reduction_buffer): addresses, with the numbers of kinds, and operands.
+    /// Null if the code postpones no reductions.
+    pub(crate) buffer: *mut [u64; 2],
     /// In: the fuel, in iterations of loops. Out: the fuel that is left.
     pub(crate) turns: i64,
     /// CTA only: the position of each warp. Null if a single warp runs.
@@ -86,9 +85,12 @@ pub(crate) struct Frame {
     pub(crate) masked_steps: u64,
     /// Counter: lanes of the instructions executed under a mask.
     pub(crate) lane_steps: u64,
-    /// The kind of reduction that the buffer holds, as the number of a
-    /// [`Kind`](crate::reduction_buffer::Kind); zero if none.
+    /// The number of reductions that the buffer holds.
     pub(crate) held: u32,
+    /// Whether reductions that were in the buffer may be left to another thread; 0 or 1.
+    pub(crate) left_behind: u32,
+    /// If the buffer holds more reductions than that, they are performed; 0 if each is performed at once.
+    pub(crate) full: u32,
     /// In and out: the active lanes.
     pub(crate) mask: u32,
     /// In and out: the lanes that have not exited.

@@ -34,8 +34,10 @@ pub(crate) struct Made {
     pub(crate) exits: Vec<ExitPoint>,
     /// How a CTA is passed to the code of coarse warps, if there is any; otherwise it has no warps.
     pub(crate) team: CoarseCode,
-    /// Whether it combines reductions in the reduction buffer.
+    /// Whether it postpones reductions in the reduction buffer.
     pub(crate) postpones: bool,
+    /// Whether it updates global memory itself, by atomic operations or ordered stores.
+    pub(crate) updates: bool,
     /// Whether code of single warps was left out, which a compilation of its own makes.
     pub(crate) partial: bool,
     /// Whether it checks the objects of accesses, for watched launches.
@@ -64,7 +66,7 @@ impl Made {
         let bytes = Vec::with_capacity(self.object.len() + 1024);
         let mut to = Writer { bytes, patterns: HashMap::new() };
         let Made { object, stack, externals, windows, fallbacks, cta, handed, exits, team, .. } = self;
-        let Made { postpones, partial, is_checked, unoptimised, .. } = self;
+        let Made { postpones, updates, partial, is_checked, unoptimised, .. } = self;
         to.bytes(object);
         to.number(*stack);
         to.count(externals.len());
@@ -88,6 +90,7 @@ impl Made {
         to.count(team.leaves.len());
         team.leaves.iter().for_each(|leave| to.leave(leave));
         to.number(u32::from(*postpones));
+        to.number(u32::from(*updates));
         to.number(u32::from(*partial));
         to.number(u32::from(*is_checked));
         to.number(*unoptimised);
@@ -112,6 +115,7 @@ impl Made {
             exits: from.list(Reader::point)?,
             team: CoarseCode { warps: from.number()?, cta: from.cta()?, leaves: from.list(Reader::leave)? },
             postpones: from.flag()?,
+            updates: from.flag()?,
             partial: from.flag()?,
             is_checked: from.flag()?,
             unoptimised: from.number()?,
@@ -427,6 +431,7 @@ mod tests {
                 }],
             },
             postpones: true,
+            updates: false,
             is_checked: true,
             unoptimised: 60_000,
             partial: true,

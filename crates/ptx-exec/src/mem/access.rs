@@ -9,7 +9,7 @@
 
 use super::admit::{Asked, all};
 use super::view::{Refusal, refuse};
-use super::{Addresses, Cell, Class, View};
+use super::{Addresses, Cell, Class, View, announce};
 use crate::lanes::{LANES, Lane, LaneMask, lanes_of};
 use crate::trap::{Fault, FaultKind};
 use crate::watch::AccessKind;
@@ -154,6 +154,9 @@ impl View {
             return Ok(());
         }
         let target = self.resolve(space, addrs, mask, N as u64 * T::BYTES, true)?;
+        if sem != Sem::Weak && !target.own {
+            announce();
+        }
         before(sem);
         for (k, values) in values.into_iter().enumerate() {
             let element = k as u64 * T::BYTES;
@@ -220,6 +223,9 @@ impl View {
         }
         let target = self.resolve(space, addrs, mask, T::BYTES, true)?;
         let mut changed = false;
+        if !target.own {
+            announce();
+        }
         before(sem);
         if target.own {
             target.each(0, |lane, place| {

@@ -7,7 +7,7 @@
 
 use super::access::{after, before};
 use super::admit::{Asked, all};
-use super::{Addresses, Cell, Place, View};
+use super::{Addresses, Cell, Place, View, announce};
 use crate::lanes::{Lane, LaneMask};
 use crate::trap::Fault;
 use crate::watch::AccessKind;
@@ -116,6 +116,9 @@ impl View {
         let target = self.resolve(space, addrs, mask, BYTES, write)?;
         done.private = target.private;
         if write {
+            if sem != Sem::Weak && !target.own {
+                announce();
+            }
             before(sem);
         }
         target.pairs(|lane, [low, high]| {
@@ -159,6 +162,9 @@ impl View {
             return Ok(());
         }
         let target = self.resolve(space, addrs, mask, N as u64 * T::BYTES, true)?;
+        if sem != Sem::Weak && !target.own {
+            announce();
+        }
         before(sem);
         for (k, values) in values.into_iter().enumerate() {
             if let Some(values) = values {

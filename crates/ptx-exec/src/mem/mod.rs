@@ -33,6 +33,7 @@ mod allocator;
 mod arena;
 mod b128;
 mod cell;
+mod exclusive;
 mod export;
 mod fill;
 mod functions;
@@ -51,6 +52,8 @@ mod window;
 
 pub use allocator::{EndingAllocator, attempt};
 pub use cell::Cell;
+pub(crate) use exclusive::Withdrawal;
+pub use exclusive::{Performer, announce, perform, perform_or_leave};
 pub use export::Exported;
 pub use fill::Fill;
 pub use pages::Pages;

@@ -5,7 +5,7 @@
 //! Invariant: the file is sealed against shrinking, so accesses to mapped pages do not fault. Files without
 //! this seal are refused.
 
-use super::{DeviceId, Memory, MemoryError};
+use super::{DeviceId, Memory, MemoryError, exclusive};
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -40,6 +40,7 @@ impl Pages {
     /// # Errors
     /// [`MemoryError::Share`] where the process can have no more descriptors.
     pub fn descriptor(&self) -> Result<OwnedFd, MemoryError> {
+        exclusive::share();
         self.file.try_clone().map_err(|_| MemoryError::Share)
     }
 
@@ -50,6 +51,7 @@ impl Pages {
     pub fn import(descriptor: BorrowedFd<'_>) -> Result<Arc<Self>, MemoryError> {
         let file = descriptor.try_clone_to_owned().map_err(|_| MemoryError::Share)?;
         let (bytes, device) = system::look(&file).ok_or(MemoryError::Share)?;
+        exclusive::share();
         Ok(Arc::new(Self::of_file(file, bytes, device)))
     }
 

@@ -23,7 +23,7 @@ use crate::fault_context::LaneRegisters;
 use crate::frame::{WarpFrame, register_bytes};
 use crate::interp::Stopped;
 use crate::lanes::LANES;
-use crate::mem::{Memory, MemoryError, Reach, View, attempt};
+use crate::mem::{Memory, MemoryError, Reach, View, Withdrawal, attempt};
 use crate::native::{ExitCounts, Native, NativeCache, Supply};
 use crate::pool::{Help, Pool};
 use crate::stamps::Stamps;
@@ -562,6 +562,7 @@ impl Launching {
         let run = &self.run;
         let context = run.context();
         let Some(function) = context.function(run.kernel) else { return };
+        let _withdrawal = Withdrawal;
         let bytes = run.cta_bytes(function);
         let limit = (RESIDENT_BYTES / bytes / u64::from(self.threads)).max(MIN_RESIDENT);
         let native = run.native.as_ref().map(Arc::downgrade);

@@ -9,7 +9,6 @@
 //! atomics. There the interpreter's step executes them, which tells the scheduler whether it changed
 //! anything.
 
-use super::combine_reductions::Table;
 use super::inst::Lanes;
 use super::load_store::Addresses;
 use super::mask::Mask;
@@ -17,7 +16,7 @@ use super::scaled_index::ScaledIndex;
 use super::{Codegen, LANES, Repr, Touch};
 use crate::isel::{Lower, Operand};
 use crate::llvm::{AtomicOp, Block, IntPred, Likely, Ordering, Value};
-use crate::reduction_buffer::Kind;
+use crate::reduction_buffer::{self, Kind};
 use crate::tuning::SAME_ADDRESS_TEST_CHUNKS;
 use crate::wir;
 use crate::wir::access::{Access, Atomic, Plan, Strategy};
@@ -43,10 +42,8 @@ struct Update {
     own: bool,
     /// Whether subnormal numbers are flushed to zero.
     ftz: bool,
-    /// The kind of reduction that the update can be combined as in the reduction buffer.
-    back: Option<Kind>,
-    /// The table that reductions are combined in.
-    table: Option<Table>,
+    /// The kind of reduction that it is postponed as.
+    postponed: Option<Kind>,
 }
 
 /// An operand of a lane: one value for all lanes, or an element of the scratch area.
@@ -62,7 +59,7 @@ impl Codegen<'_> {
             return false;
         }
         let Some(plan) = self.plan_of(site, op) else { return false };
-        let mut access = plan.access;
+        let access = plan.access;
         let mut next = 1;
         let Some(addresses) = self.addresses(inst, op, &mut next, &plan) else { return false };
         if !matches!(access.space, Space::Shared | Space::Global | Space::Generic) {
@@ -74,18 +71,14 @@ impl Codegen<'_> {
             return false;
         }
         let own = access.space == Space::Shared;
-        let wanted = op.defs.iter().any(|def| self.job.func.needed[def.0 as usize]);
-        let lanes_apart = matches!(addresses, Addresses::ScaledIndex(_) | Addresses::Each(_))
-            && !self.position.access_checked;
-        let back = self.combined_reductions(inst, access, wanted).filter(|_| lanes_apart);
-        access.sum = back.is_some();
-        if back.is_some() {
-            self.applied(
-                "combine-reductions",
-                "sums are combined in a table before they are added to memory",
-            );
+        let postponed = match access.postponed {
+            true => reduction_buffer::postponed(self.job.function, inst, access.space),
+            false => None,
+        };
+        if postponed.is_some() {
+            self.applied("postpone-reductions", "kept in a buffer, and performed with others");
         }
-        let update = Update { op: kind, ty, own, ftz: !own, back, table: None };
+        let update = Update { op: kind, ty, own, ftz: !own, postponed };
         let mut operands = Vec::new();
         for src in inst.srcs.iter().skip(1).filter(|src| **src != Src::Absent) {
             let Some(values) = self.operand_of(src, op, &mut next, inst, access) else { return false };
@@ -215,19 +208,6 @@ impl Codegen<'_> {
                 self.summed(update, place, &operands[0], mask, whole);
                 self.b.br(done);
                 self.b.position_at_end(several);
-                if let Some(kind) = update.back {
-                    let (back, now) = (
-                        self.b.append_block(self.function, "back"),
-                        self.b.append_block(self.function, "now"),
-                    );
-                    let (some, table) = self.table(kind);
-                    self.b.cond_br(some, back, now, Likely::Yes);
-                    self.b.position_at_end(back);
-                    let kept = Update { table: Some(table), ..update };
-                    self.each_lane(kept, places, operands, mask, whole, false);
-                    self.b.br(done);
-                    self.b.position_at_end(now);
-                }
                 self.each_lane(update, places, operands, mask, whole, false);
                 self.b.br(done);
                 self.b.position_at_end(done);
@@ -237,6 +217,9 @@ impl Codegen<'_> {
                 self.each_lane(update, places, operands, mask, whole, wanted)
             }
         };
+        if update.postponed.is_some() {
+            self.perform_if_full();
+        }
         match sem {
             Sem::Acquire | Sem::AcqRel => self.b.fence(Ordering::Acquire),
             Sem::Sc => self.b.fence(Ordering::SequentiallyConsistent),
@@ -335,6 +318,16 @@ impl Codegen<'_> {
                 all.expect("there are chunks")
             }
         };
+        if let Some(kind) = update.postponed {
+            if whole {
+                self.postpone(kind, place, total);
+            } else {
+                let word = self.word(mask);
+                let some = self.b.icmp(IntPred::Ne, word, self.b.zero(word.ty()));
+                self.postpone_if(some, kind, place, total);
+            }
+            return;
+        }
         // If no lane is active, the update goes to scratch memory: a scalar operand is not the identity of
         // the operation.
         let place = self.b.int_to_ptr(place);
@@ -358,6 +351,10 @@ impl Codegen<'_> {
         whole: bool,
         wanted: bool,
     ) -> Option<Vec<Value>> {
+        if let (Some(kind), true) = (update.postponed, whole) {
+            self.postpone_all(kind, places, operands.first()?);
+            return None;
+        }
         let bytes = u64::from(update.ty.bits() / 8);
         let address = match places {
             Addresses::Same(place) => ByLane::Same(*place),
@@ -401,12 +398,8 @@ impl Codegen<'_> {
                 }
             };
             let second = emit.take(second, ty, lane);
-            if let (Some(table), Some((_, idle))) = (update.table, sum(update)) {
-                let now = |emit: &mut Self, to: Value, sum: Value| {
-                    emit.update(update, to, sum, None);
-                };
-                let both = |emit: &Self, a: Value, b: Value| emit.combined(update, a, b, None);
-                return emit.combine_reduction(table, place, second, idle, now, both);
+            if let Some(kind) = update.postponed {
+                return emit.postpone(kind, place, second);
             }
             let place = emit.b.int_to_ptr(place);
             let third = third.map(|third| emit.take(third, ty, lane));
@@ -549,6 +542,7 @@ impl Codegen<'_> {
             self.b.store(new, place, bytes);
             return old;
         }
+        self.out.updates = true;
         if let (AtomOp::Cas, Some(c)) = (update.op, c) {
             return self.b.cmpxchg(place, b, c, Ordering::Monotonic).0;
         }

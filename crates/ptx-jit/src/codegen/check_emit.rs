@@ -17,8 +17,11 @@ impl Codegen<'_> {
     /// The number of the cached bounds of a site, for accesses that span so many bytes.
     pub(super) fn window(&mut self, reach: Reach, span: u32) -> u32 {
         let count = self.job.windows + self.passes.cached_bounds.len() as u32;
-        let number =
-            *self.passes.cached_bounds.entry((reach.site, span, reach.write, reach.sum)).or_insert(count);
+        let number = *self
+            .passes
+            .cached_bounds
+            .entry((reach.site, span, reach.write, reach.postponed))
+            .or_insert(count);
         self.out.windows = self.job.windows + self.passes.cached_bounds.len() as u32;
         number
     }

@@ -68,7 +68,7 @@ impl Codegen<'_> {
             site,
             space: access.space,
             write: false,
-            sum: false,
+            postponed: false,
             lo: 0,
             hi: access.bytes().into(),
             align: access.bits / 8,

@@ -115,10 +115,10 @@ impl Codegen<'_> {
         self.b.cond_br(fits, fast, slow, Likely::Yes);
         self.b.position_at_end(slow);
         let (mask, whole) = (self.mask(op.uses[0]), self.whole(op));
-        let Access { space, write, sum, .. } = access;
+        let Access { space, write, postponed, .. } = access;
         let hi = access.bytes().into();
         self.renew_cached_bounds(
-            Reach { site, space, write, sum, lo: 0, hi, align: 1 },
+            Reach { site, space, write, postponed, lo: 0, hi, align: 1 },
             addresses,
             mask,
             whole,

@@ -7,7 +7,6 @@ use super::{Input, endpoint_test};
 use crate::analysis::loop_kind::{LoopKind, loop_kinds};
 use crate::analysis::{Analyses, is_large};
 use crate::isel::Lowering;
-use crate::reduction_buffer::{Kind, kind};
 use crate::wir::dom::Dominators;
 use crate::wir::uses::{DefUse, Readers};
 use crate::wir::{Func, Op, OpKind, Site};
@@ -32,8 +31,6 @@ pub(super) struct Facts {
     pub(super) waits: Vec<bool>,
     /// Whether it has atomic operations.
     pub(super) updates: bool,
-    /// The kind of reduction that is combined in a table, if there is one.
-    pub(super) reductions: Option<Kind>,
     /// For each value, whether it may hold a NaN that is not canonical.
     pub(super) loose: Vec<bool>,
     /// For each value, whether it is a mask that at most side exits read.
@@ -60,7 +57,6 @@ impl Facts {
             loops: loop_kinds(job.function),
             waits: crate::effects::waiting_blocks(job.function),
             updates: crate::effects::has_atomics(job.function),
-            reductions: kind(job.function),
             loose: Vec::new(),
             rare: Vec::new(),
             large: is_large(job.func),

@@ -379,6 +379,7 @@ impl Codegen<'_> {
             let Some(operands) = self.values(inst, op, c, next) else { return false };
             values.push(operands.into_iter().map(|value| self.narrow(value, access)).collect());
         }
+        self.out.updates |= inst.mods.sem() != Sem::Weak && access.space != Space::Shared;
         if inst.mods.sem() == Sem::Release {
             self.b.fence(Ordering::Release);
         }
@@ -446,7 +447,7 @@ impl Codegen<'_> {
             site,
             space: access.space,
             write: access.write,
-            sum: access.sum,
+            postponed: access.postponed,
             lo: 0,
             hi: access.bytes().into(),
             align: 1,
@@ -504,7 +505,7 @@ impl Codegen<'_> {
         let user = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, user)), 8);
         let (word, long) = (self.int(32), self.int(64));
         let void = self.b.fn_type(None, &[self.b.ptr(), word, word, long, word]);
-        let how = space_number(reach.space) | u32::from(reach.write) << 8 | u32::from(reach.sum) << 9;
+        let how = space_number(reach.space) | u32::from(reach.write) << 8 | u32::from(reach.postponed) << 9;
         let how = how | self.allocation_number(reach) << 16;
         let args = [user, self.c32(window), self.c32(how), address, self.c32(span)];
         self.b.call_host(void, "reach", &args);
@@ -553,8 +554,8 @@ impl Codegen<'_> {
         op: &Op,
     ) -> Option<(Value, Addresses)> {
         let bytes = access.bytes();
-        let Access { space, write, sum, .. } = access;
-        let reach = Reach { site, space, write, sum, lo: 0, hi: bytes.into(), align: bytes };
+        let Access { space, write, postponed, .. } = access;
+        let reach = Reach { site, space, write, postponed, lo: 0, hi: bytes.into(), align: bytes };
         let (mask, whole) = (self.mask(op.uses[0]), self.whole(op));
         let fits = match self.is_inside(site, op) {
             true => self.b.const_int(self.int(1), 1),

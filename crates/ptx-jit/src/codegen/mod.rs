@@ -17,7 +17,6 @@ mod chunk_loop;
 mod coalesce_gathers;
 mod coarse_warp;
 mod collective;
-mod combine_reductions;
 mod const_prop;
 mod contiguity_test;
 mod control_flow;
@@ -46,6 +45,7 @@ mod nan_canonical;
 mod ordering;
 mod permuted;
 mod position;
+mod postponed;
 mod prefetch_deferred;
 mod prefetch_grid_stride;
 mod prefetch_next_cta;
@@ -140,8 +140,10 @@ pub(crate) struct Emitted {
     pub(crate) unfit: bool,
     /// The process is ending: the function is not complete and must not be used.
     pub(crate) given_up: bool,
-    /// Whether reductions are combined in a table before they reach memory.
+    /// Whether reductions are kept in the reduction buffer before they reach memory.
     pub(crate) postpones: bool,
+    /// Whether it updates global memory itself, by atomic operations or ordered stores.
+    pub(crate) updates: bool,
     /// What became of each decision.
     pub(crate) remarks: Remarks,
 }

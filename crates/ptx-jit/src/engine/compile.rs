@@ -63,7 +63,7 @@ pub(crate) fn make(
     let _working = Working::begin()?;
     let Translated { module, emitted, team, partial, is_checked, .. } =
         translate(session, kernel, ntid, teams, part)?;
-    let Emitted { windows, fallbacks, externals, cta, handed, exits, postpones, .. } = emitted;
+    let Emitted { windows, fallbacks, externals, cta, handed, exits, postpones, updates, .. } = emitted;
     let compiled = match effort {
         Some(effort) => session.object_by(&module, effort),
         None => session.object(&module),
@@ -84,6 +84,7 @@ pub(crate) fn make(
         exits,
         team,
         postpones,
+        updates,
         partial,
         is_checked,
         unoptimised,
@@ -270,11 +271,12 @@ fn translate(
     // Single warps run only what coarse warps leave, so the remarks are those of the coarse warp.
     let main = together.as_mut().unwrap_or(&mut emitted);
     remarks.append(std::mem::take(&mut main.remarks));
-    if let Some(Emitted { windows, cta, leaves, postpones, .. }) = together {
+    if let Some(Emitted { windows, cta, leaves, postpones, updates, .. }) = together {
         team = CoarseCode { warps: size, cta, leaves };
         // Both functions refer to symbols of the host through the same module.
         emitted.windows = emitted.windows.max(windows);
         emitted.postpones |= postpones;
+        emitted.updates |= updates;
     }
     if is_ending() {
         return Err(Error::new("the process is ending"));

@@ -118,5 +118,5 @@ pub(crate) fn access_of(program: &Program, inst: &Inst, write: bool) -> Option<A
         }
         _ => said,
     };
-    Some(Access { space, bits, count, signed: ty.is_signed(), write, sum: false })
+    Some(Access { space, bits, count, signed: ty.is_signed(), write, postponed: false })
 }

@@ -9,6 +9,7 @@ use super::classify::{Classes, ordered_access};
 use crate::analysis::Analyses;
 use crate::analysis::address::AddressFacts;
 use crate::analysis::constant::Constants;
+use crate::reduction_buffer;
 use crate::target::{Level, Target};
 use crate::wir::access::{Access, Active, ActiveLanes, Atomic, Form, Plan, Strategy, StripPlace};
 use crate::wir::{Affine, Block, BlockId, Func, LaunchShape, Op, OpKind, Site};
@@ -62,10 +63,11 @@ impl Planner<'_> {
             if !matches!(inst.op, O::Atom | O::Red) {
                 ordered_access(self.program, inst, write)?;
             }
-            let (access, guest) = classes.classify(inst, op, write, full)?;
+            let (mut access, guest) = classes.classify(inst, op, write, full)?;
             if access.space == Space::Param {
                 return None;
             }
+            access.postponed = self.postpones((inst, op), access);
             let active = active(op, full, constants, self.vectors());
             let mut plan = self.plan_of((inst, op), access, guest, classes, active);
             plan.strip = self.strip((site, inst, op), &plan, constants);
@@ -73,6 +75,16 @@ impl Planner<'_> {
             Some((at, plan))
         };
         block.ops.iter().enumerate().filter_map(plan).collect()
+    }
+
+    /// Whether an access is a reduction that is postponed.
+    pub(crate) fn postpones(self, (inst, op): (&Inst, &Op), access: Access) -> bool {
+        !self.is_wanted(op) && reduction_buffer::postponed(self.function, inst, access.space).is_some()
+    }
+
+    /// Whether a result of an operation is read.
+    fn is_wanted(self, op: &Op) -> bool {
+        op.defs.iter().any(|def| self.func.needed[def.0 as usize])
     }
 
     /// The plans of a version of a block in which all lanes are active, by instruction.
@@ -107,9 +119,8 @@ impl Planner<'_> {
         let form = classes.placed(access.space, guest.clone());
         let strategy = match inst.op {
             O::Atom | O::Red => {
-                let wanted = op.defs.iter().any(|def| self.func.needed[def.0 as usize]);
                 let kind = inst.mods.atom_op();
-                let combines = !wanted && kind.is_some_and(|kind| combines(kind, inst.mods.ty()));
+                let combines = !self.is_wanted(op) && kind.is_some_and(|kind| combines(kind, inst.mods.ty()));
                 Strategy::Atomic(atomic(&form, combines))
             }
             _ => self.vectors().select(access, &form, &active),

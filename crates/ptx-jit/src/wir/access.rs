@@ -20,8 +20,8 @@ pub(crate) struct Access {
     /// Whether elements are sign-extended.
     pub(crate) signed: bool,
     pub(crate) write: bool,
-    /// Whether it is a reduction that is combined in the reduction buffer.
-    pub(crate) sum: bool,
+    /// Whether it is a reduction that the [reduction buffer](crate::reduction_buffer) holds back.
+    pub(crate) postponed: bool,
 }
 
 impl Access {

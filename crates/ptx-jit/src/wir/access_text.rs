@@ -19,11 +19,14 @@ impl fmt::Display for Plan {
                 write!(f, "contiguity test, else ")?;
                 self.chunks(f, chunks)
             }
-            Strategy::Atomic(how) => f.write_str(match how {
-                Atomic::Combined => "combined",
-                Atomic::SameAddressTest => "same-address test",
-                Atomic::EachLane => "each lane",
-            }),
+            Strategy::Atomic(how) => {
+                f.write_str(match how {
+                    Atomic::Combined => "combined",
+                    Atomic::SameAddressTest => "same-address test",
+                    Atomic::EachLane => "each lane",
+                })?;
+                f.write_str(if self.access.postponed { ", postponed" } else { "" })
+            }
         }
     }
 }

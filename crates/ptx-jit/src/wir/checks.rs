@@ -30,8 +30,8 @@ pub(crate) struct Reach {
     pub(crate) site: Site,
     pub(crate) space: Space,
     pub(crate) write: bool,
-    /// Whether it is for combined reductions, which have cached bounds of their own.
-    pub(crate) sum: bool,
+    /// Whether it is for postponed reductions, which have cached bounds of their own.
+    pub(crate) postponed: bool,
     /// The first byte, relative to the address.
     pub(crate) lo: i64,
     /// The end of the last byte, relative to the address.
@@ -207,7 +207,11 @@ impl BlockChecks {
                 Anchor::Variable(number) => format!("variable {number}"),
                 Anchor::Frame => "frame".to_owned(),
             };
-            let how = if reach.write { "write" } else { "read" };
+            let how = match (reach.postponed, reach.write) {
+                (true, _) => "reduce",
+                (false, true) => "write",
+                (false, false) => "read",
+            };
             let Reach { lo, hi, align, .. } = reach;
             let inside = if *inside { "inside " } else { "" };
             parts.push(format!(

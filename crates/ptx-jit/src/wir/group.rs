@@ -111,6 +111,6 @@ impl Group {
             _ => return None,
         };
         let bits = [8, 16, 32, 64].into_iter().find(|number| *bits == number.to_string())?;
-        parts.next().is_none().then_some(Access { space, bits, count: 1, signed, write, sum: false })
+        parts.next().is_none().then_some(Access { space, bits, count: 1, signed, write, postponed: false })
     }
 }

@@ -20,6 +20,7 @@ mod native;
 mod parts;
 mod pitches;
 mod portions;
+mod postponed;
 mod reductions;
 mod registers;
 mod side_exits;

@@ -77,7 +77,7 @@ impl Codegen<'_> {
             site,
             space: access.space,
             write: access.write,
-            sum: false,
+            postponed: false,
             lo: 0,
             hi: bytes.into(),
             align: bytes,
@@ -165,7 +165,8 @@ impl Codegen<'_> {
     ) -> bool {
         let count = op.defs.len() as u32;
         let Access { space, write, .. } = access;
-        let reach = Reach { site, space, write, sum: false, lo: 0, hi: access.bytes().into(), align: 1 };
+        let reach =
+            Reach { site, space, write, postponed: false, lo: 0, hi: access.bytes().into(), align: 1 };
         let lanes = self.new_mask(self.c32(u32::MAX >> (LANES - ROWS * count)));
         let Some(()) = self.leave_out_of_bounds(fits, reach, addresses, lanes) else { return false };
         let shadow = self.shadow(places);
@@ -255,8 +256,14 @@ impl Codegen<'_> {
         if self.job.shape.team > 1 || !matches!(size, 4 | 8 | 16) || !self.is_one_address(inst, 1) {
             return false;
         }
-        let access =
-            |space, write| Access { space, bits: 32, count: size / 4, signed: false, write, sum: false };
+        let access = |space, write| Access {
+            space,
+            bits: 32,
+            count: size / 4,
+            signed: false,
+            write,
+            postponed: false,
+        };
         let (mut to_access, mut from_access) = (access(Space::Shared, true), access(Space::Global, false));
         let mut next = 1;
         let Some(to) = self.addresses_without_plan(inst, op, &mut next, &mut to_access) else { return false };

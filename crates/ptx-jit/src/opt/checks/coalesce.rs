@@ -179,6 +179,7 @@ impl<'a> Coalescing<'a> {
             let classes = Classes { func, program, addresses, width: launch.chunk };
             (access, form) = classes.form(name, access, full).ok_or(Why::NoNativeCode)?;
         }
+        access.postponed = self.planner.postpones((inst, op), access);
         let bytes = access.bytes();
         // With larger offsets, sums of bounds could overflow. A misaligned offset is a fault of the program.
         // An offset that is a multiple of the access's size is aligned, since the anchor is a multiple of the
@@ -222,6 +223,7 @@ impl<'a> Coalescing<'a> {
         let same = |group: &CheckGroup| {
             group.anchor == anchor
                 && group.reach.space == access.space
+                && group.reach.postponed == access.postponed
                 && self.planner.object(group.reach.site, access.space) == object
         };
         if let Some(number) = groups.iter().position(same) {
@@ -243,7 +245,8 @@ impl<'a> Coalescing<'a> {
             group.members.push(at);
             return Ok(Check::Grouped(number));
         }
-        let reach = Reach { site, space: access.space, write, sum: false, lo: offset, hi: end, align: bytes };
+        let Access { space, postponed, .. } = access;
+        let reach = Reach { site, space, write, postponed, lo: offset, hi: end, align: bytes };
         groups.push(CheckGroup { anchor, form, reach, inside: false, predicated: false, members: vec![at] });
         Ok(Check::Grouped(groups.len() - 1))
     }
