@@ -278,6 +278,50 @@ fn lanes_store_in_ascending_order_and_vectors_in_element_order() {
 }
 
 #[test]
+fn lanes_access_several_allocations_and_windows_at_once() {
+    let memory = memory();
+    let mut w = windows(&memory);
+    let sizes = [40, 4, 24];
+    let starts = sizes.map(|bytes| memory.alloc(Class::Global, bytes, 1, "a").expect("memory"));
+    for (number, (start, bytes)) in (1..).zip(starts.iter().zip(sizes)) {
+        let words: Vec<u8> = (0..bytes as u32 / 4).flat_map(|at| (100 * number + at).to_le_bytes()).collect();
+        memory.write(*start, &words).expect("in bounds");
+    }
+    w.view
+        .store(Space::Shared, &rows(|l| 4 * l), FULL, Sem::Weak, &Lane(std::array::from_fn(|l| l as u32)))
+        .expect("in bounds");
+    // By allocations and by runs of lanes, the last word of each among them.
+    for order in [|l: u64| l as usize % 3, |l: u64| l as usize / 11] {
+        let word = |l: u64| l * 7 % (sizes[order(l)] / 4);
+        let addrs = rows(|l| starts[order(l)] + 4 * word(l));
+        let got = load::<u32>(&mut w.view, Space::Global, &addrs, FULL).expect("in bounds");
+        let want = rows(|l| 100 * (1 + order(l) as u64) + word(l));
+        assert!((0..32).all(|l| u64::from(got.0[l]) == want.0[l]), "{got:?}");
+        for lane in [1, 13, 30] {
+            let start = starts[order(lane as u64)];
+            let shared = w.shared.start() + 4 * lane as u64;
+            let with =
+                |address: u64| Lane(std::array::from_fn(|l| if l == lane { address } else { addrs.0[l] }));
+            let got = load::<u32>(&mut w.view, Space::Generic, &with(shared), FULL).expect("in bounds");
+            assert!((0..32).all(|l| u64::from(got.0[l]) == if l == lane { l as u64 } else { want.0[l] }));
+            let wrong = [
+                (start + sizes[order(lane as u64)], FaultKind::IllegalAddress),
+                (start - 4, FaultKind::IllegalAddress),
+                (start + 2, FaultKind::Misaligned),
+            ];
+            for (address, kind) in wrong {
+                let mut out = Lane::splat(0_u32);
+                let fault = w
+                    .view
+                    .load(Space::Global, &with(address), FULL, Sem::Weak, &mut out)
+                    .expect_err("it is wrong");
+                assert_eq!((fault.kind, fault.lane as usize), (kind, lane));
+            }
+        }
+    }
+}
+
+#[test]
 fn atomics_return_old_values_in_lane_order() {
     let memory = memory();
     let mut w = windows(&memory);

@@ -354,8 +354,15 @@ impl View {
     ) -> Result<(Box<Lane<u64>>, bool), Refusal> {
         let mut list = Box::new(Lane::splat(0));
         let mut all_own = true;
+        // The allocations that were found last. Most such accesses are to two of them.
+        let mut found = [NOWHERE; 2];
         for lane in lanes_of(mask) {
             let address = addrs.at(lane);
+            let fits = |e: &Extent| bytes <= e.bytes && address.wrapping_sub(e.start) <= e.bytes - bytes;
+            if address.is_multiple_of(bytes) && found.iter().any(fits) {
+                list.0[lane] = address;
+                continue;
+            }
             let (at, own) = self.locate(space, lane, address, bytes, write).map_err(|kind| Refusal {
                 kind,
                 lane,
@@ -363,6 +370,9 @@ impl View {
             })?;
             list.0[lane] = at;
             all_own &= own;
+            if !own {
+                found = [self.extent(address).unwrap_or(NOWHERE), found[0]];
+            }
         }
         Ok((list, all_own))
     }
