@@ -2,9 +2,10 @@
 //! steps that are too slow for each change: all combinations of fixtures, engines and processors, every
 //! operand of the small instructions, random programs, and the Python package.
 //!
-//! Clippy and the documentation need types and no code, so they run beside the tests, at a lower priority and
-//! with a target folder of their own (`target/checks`): each of them leaves one of two cores idle for most of
-//! its time. Their output is shown when they end.
+//! The coverage report reads files, and clippy and the documentation need types and no code. So they run
+//! beside the tests, the latter two at a lower priority and with a target folder of their own
+//! (`target/checks`): each of them leaves one of two cores idle for most of its time. Their output is shown
+//! when they end.
 //!
 //! Invariant: the step `test` is the README's test command. It covers every crate, engine and fixture;
 //! `--full` covers more combinations of them.
@@ -45,7 +46,7 @@ const MORE: &[Step] = &[
     ("python", &["run", "--quiet", "--package", "xtask", "--", "python"]),
 ];
 
-/// Runs the steps; `tidy`, `coverage` and `fmt` are first because they need no build.
+/// Runs the steps; `tidy` and `fmt` are first because they need no build and little time.
 ///
 /// # Errors
 /// The first step that failed, and the first of those beside it.
@@ -57,16 +58,18 @@ pub(crate) fn ci(arguments: &[String]) -> Result<(), String> {
         eprintln!("── tidy");
         crate::tidy::tidy()?;
     }
-    if wanted("coverage") {
-        eprintln!("── coverage");
-        crate::coverage::coverage(&["--check".to_owned()])?;
-    }
     if wanted(FORMAT.0) {
         alone(&FORMAT, full)?;
     }
     let more = if full { MORE } else { &[] };
     std::thread::scope(|scope| {
-        let checks = scope.spawn(|| CHECKS.iter().filter(|(name, _)| wanted(name)).try_for_each(beside));
+        let checks = scope.spawn(|| {
+            if wanted("coverage") {
+                eprintln!("── coverage, beside the other steps");
+                crate::coverage::coverage(&["--check".to_owned()])?;
+            }
+            CHECKS.iter().filter(|(name, _)| wanted(name)).try_for_each(beside)
+        });
         let steps = || {
             STEPS.iter().chain(more).filter(|(name, _)| wanted(name)).try_for_each(|step| alone(step, full))
         };
