@@ -34,6 +34,9 @@ impl Prefetching<'_> {
     pub(super) fn grid_stride(&self, block: &Block, op: &Op) -> Option<Decision<GridStride>> {
         let plan = op.access.as_ref()?;
         let (Form::Affine(pattern), false) = (&plan.form, plan.access.write) else { return None };
+        if plan.access.space != Space::Global {
+            return None;
+        }
         // Loops whose iterations meet at a barrier prefetch as all loads in such loops do.
         if self.loop_kind(block) != LoopKind::Loop {
             return None;
@@ -43,7 +46,7 @@ impl Prefetching<'_> {
         let row = pattern.lanes.iter().enumerate().all(|(at, lane)| *lane == (at as u32 * bytes) as i32);
         // A masked copy may have a version in which all lanes load.
         let whole = plan.active.whole || !block.full;
-        if !row || pattern.by_chunk || plan.access.space != Space::Global || !whole {
+        if !row || pattern.by_chunk || !whole {
             return Some(Decision::Missed(NOT_ALL_IN_A_ROW));
         }
         let part = self.launch.threads() * bytes;
