@@ -66,8 +66,8 @@ impl Target {
 
     /// Reads a target: a level or `native`, then in any number, after commas, `tuning=NAME`, `+FEATURE`,
     /// `-FEATURE`, and values of the tuning, `l1d_ways=N|unknown`, `l2_prefetch=on|off`,
-    /// `double_pumped_512=on|off`, `root_by_estimate=on|off`; and LLVM's level of optimisation,
-    /// `opt=0|1|auto`.
+    /// `near_prefetch=on|off`, `double_pumped_512=on|off`, `root_by_estimate=on|off`; and LLVM's level of
+    /// optimisation, `opt=0|1|auto`.
     ///
     /// A tuning brings the features of its micro-architecture; what stands after it changes single ones.
     /// `native` is the processor of this machine. Nothing else depends on this machine.
@@ -129,6 +129,7 @@ impl Target {
                 self.tuning.l1d_ways = Some(ways);
             }
             Some(("l2_prefetch", value)) => self.tuning.l2_prefetch = switch(value)?,
+            Some(("near_prefetch", value)) => self.tuning.near_prefetch = switch(value)?,
             Some(("double_pumped_512", value)) => self.tuning.double_pumped_512 = switch(value)?,
             Some(("root_by_estimate", value)) => {
                 let on = switch(value)?;
@@ -144,7 +145,7 @@ impl Target {
             _ => {
                 return Err(format!(
                     "`{word}` is nothing of a target: `tuning=NAME`, `+FEATURE`, `-FEATURE`, `l1d_ways=N`, `l2_prefetch=on`, \
-                     `double_pumped_512=on`, `root_by_estimate=on`, `opt=0`"
+                     `near_prefetch=on`, `double_pumped_512=on`, `root_by_estimate=on`, `opt=0`"
                 ));
             }
         }
@@ -212,8 +213,14 @@ impl Target {
 
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Tuning { micro_architecture, l1d_ways, l2_prefetch, double_pumped_512, root_by_estimate } =
-            self.tuning;
+        let Tuning {
+            micro_architecture,
+            l1d_ways,
+            l2_prefetch,
+            near_prefetch,
+            double_pumped_512,
+            root_by_estimate,
+        } = self.tuning;
         f.write_str(self.level.name())?;
         let mut usual = Target::generic(self.level);
         if micro_architecture != MicroArchitecture::Generic {
@@ -230,6 +237,9 @@ impl fmt::Display for Target {
         }
         if l2_prefetch != usual.tuning.l2_prefetch {
             write!(f, ",l2_prefetch={}", switch(l2_prefetch))?;
+        }
+        if near_prefetch != usual.tuning.near_prefetch {
+            write!(f, ",near_prefetch={}", switch(near_prefetch))?;
         }
         if double_pumped_512 != usual.tuning.double_pumped_512 {
             write!(f, ",double_pumped_512={}", switch(double_pumped_512))?;
@@ -373,7 +383,7 @@ mod tests {
                 texts.push(format!("{},tuning={}", level.name(), micro_architecture.name()));
             }
         }
-        let changed = "avx512,tuning=zen4,-avx512vnni,+avx512fp16,l1d_ways=12,l2_prefetch=off,double_pumped_512=off,root_by_estimate=on";
+        let changed = "avx512,tuning=zen4,-avx512vnni,+avx512fp16,l1d_ways=12,l2_prefetch=off,near_prefetch=on,double_pumped_512=off,root_by_estimate=on";
         texts.extend(
             [changed, "avx2,l1d_ways=unknown,l2_prefetch=on", "avx2,opt=0", "baseline,opt=1"]
                 .map(str::to_owned),

@@ -112,6 +112,7 @@ impl MicroArchitecture {
             micro_architecture: self,
             l1d_ways,
             l2_prefetch: zen4 || self == MicroArchitecture::SapphireRapids,
+            near_prefetch: self == MicroArchitecture::SapphireRapids,
             double_pumped_512: zen4,
             root_by_estimate: estimates && level == Level::Avx512,
         }
@@ -130,6 +131,11 @@ pub(crate) struct Tuning {
     /// of 64 MiB takes half the time on a Zen 4 with AVX-512, a third on a Sapphire Rapids with AVX-512 and
     /// half with AVX2; on a Zen 5 it takes a tenth less without.
     pub(crate) l2_prefetch: bool,
+    /// Whether the next CTA's elements are prefetched also where they are so near that the processor's own
+    /// prefetchers follow. The code between two CTAs keeps an out-of-order processor from loading far ahead.
+    /// Measured on an Emerald Rapids: saxpy from memory takes 0.78 of the time, gelu 0.88, rotary 0.81;
+    /// stencils, filters of pixels and a hash take as long with as without.
+    pub(crate) near_prefetch: bool,
     /// Whether operations on 512 bits pass the execution units as two halves. Then a shuffle of two vectors
     /// takes as long as a load that crosses a line of the cache. Zen 4.
     pub(crate) double_pumped_512: bool,

@@ -122,7 +122,7 @@ impl Prefetching<'_> {
         };
         let below = growth(1);
         let near = right.is_constant() && right.times.unsigned_abs() < PREFETCHER_REACH_BYTES;
-        if below.is_none() && near {
+        if below.is_none() && near && !self.target.tuning().near_prefetch {
             return Err("the next CTA's elements are near enough for the processor's prefetcher");
         }
         Ok(Ahead::Cta { right, below, ctas: self.ctas_ahead() })
