@@ -14,7 +14,7 @@ use crate::tuning::{COARSE_WARP_MAX_DECLINED_CTAS, COARSE_WARP_TRIAL_CTAS, OPS_P
 use ptx::analysis::calls::reads_clocks;
 use ptx_exec::lanes::{LANES, Lane, LaneMask, Registers};
 use ptx_exec::launch::Kernel;
-use ptx_exec::mem::{View, announce};
+use ptx_exec::mem::{View, announce, announced_within};
 use ptx_exec::native::{
     BarrierState, CoarseCode, CtaCall, CtaCode, CtaStop, ExitPoint, Line, Native, NativeCache, NativeCall,
     NativeStop, Reach, SideExit, TidTable, Windows,
@@ -610,10 +610,11 @@ extern "C" fn step(user: *mut c_void, block: u32, index: u32, mask: u32) -> u32 
     // SAFETY: it is the frame of the running call, which native code does not use while it calls the host.
     let frame = unsafe { &mut *user.frame() };
     settle(frame);
-    u32::from(match user {
+    // It may be an atomic operation.
+    u32::from(announced_within(|| match user {
         User::Warp(call, _) => call.step(block, index, mask),
         User::Cta(call, _) => call.step(frame.warp[0], block, index, mask),
-    })
+    }))
 }
 
 /// Performs the postponed reductions, or leaves them to another thread.

@@ -30,6 +30,10 @@ const TRIES: u32 = 1000;
 /// The most lists that wait for the thread that holds the lock. Chosen: it is to end some time.
 const MAX_WAITING: usize = 16;
 
+/// How often a thread takes back an announcement in a launch. Chosen: code that steps through atomic
+/// operations again and again should not wait for the lock each time.
+const MAX_TAKEN_BACK: u32 = 64;
+
 static LOCK: Mutex<()> = Mutex::new(());
 
 static WAITING: Mutex<Waiting> = Mutex::new(Waiting { lists: VecDeque::new(), spare: Vec::new() });
@@ -72,7 +76,7 @@ fn lock() -> MutexGuard<'static, ()> {
 
 /// Performs updates, for a thread that holds the lock.
 fn run(_lock: &MutexGuard<'_, ()>, updates: &[[u64; 2]], by: Performer) {
-    let own = COUNTED.try_with(|counted| counted.0.get()).unwrap_or(false);
+    let own = COUNTED.try_with(|counted| counted.now.get()).unwrap_or(false);
     by(updates, ANNOUNCED.load(Ordering::Acquire) == usize::from(own));
 }
 
@@ -116,28 +120,57 @@ pub fn perform_or_leave(list: &mut Vec<[u64; 2]>, count: usize, by: Performer) {
     all.lists.push_back((std::mem::replace(list, other), count, by));
 }
 
-/// Whether a thread is counted; it is not after it has ended.
-struct Counted(Cell<bool>);
+/// What a thread has announced.
+struct Counted {
+    /// Whether the thread is counted; it is not after it has ended.
+    now: Cell<bool>,
+    /// How often it took that back in this launch.
+    taken_back: Cell<u32>,
+}
+
+impl Counted {
+    /// Counts the thread no longer. Returns whether it was counted.
+    fn withdraw(&self) -> bool {
+        let was = self.now.take();
+        if was {
+            ANNOUNCED.fetch_sub(1, Ordering::Release);
+        }
+        was
+    }
+}
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        if self.0.take() {
-            ANNOUNCED.fetch_sub(1, Ordering::Release);
-        }
+        self.withdraw();
     }
 }
 
 thread_local! {
-    static COUNTED: Counted = const { Counted(Cell::new(false)) };
+    static COUNTED: Counted = const { Counted { now: Cell::new(false), taken_back: Cell::new(0) } };
 }
 
 /// Notes that this thread may update memory without the lock from now on, until its part of the launch ends.
 #[inline]
 pub fn announce() {
-    let is_new = COUNTED.try_with(|counted| !counted.0.replace(true));
+    let is_new = COUNTED.try_with(|counted| !counted.now.replace(true));
     if is_new.unwrap_or(false) {
         count();
     }
+}
+
+/// Calls a function, and takes back what this thread announces meanwhile, the first few times in a launch: to
+/// announce takes the lock.
+pub fn announced_within<T>(f: impl FnOnce() -> T) -> T {
+    let before = COUNTED.try_with(|counted| counted.now.get()).unwrap_or(true);
+    let result = f();
+    if !before {
+        let _ = COUNTED.try_with(|counted| {
+            if counted.taken_back.get() < MAX_TAKEN_BACK && counted.withdraw() {
+                counted.taken_back.set(counted.taken_back.get() + 1);
+            }
+        });
+    }
+    result
 }
 
 /// Notes that other processes may update memory of this one without the lock.
@@ -159,16 +192,18 @@ impl Drop for Withdrawal {
     fn drop(&mut self) {
         // In a thread that is ending, `Counted` has done it.
         let _ = COUNTED.try_with(|counted| {
-            if counted.0.take() {
-                ANNOUNCED.fetch_sub(1, Ordering::Release);
-            }
+            counted.withdraw();
+            counted.taken_back.set(0);
         });
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Withdrawal, announce, perform, perform_or_leave};
+    use super::{
+        COUNTED, MAX_TAKEN_BACK, Performer, Withdrawal, announce, announced_within, perform, perform_or_leave,
+    };
+    use std::sync::Barrier;
     use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
     /// Adds to numbers, whose addresses are the first words.
@@ -217,15 +252,61 @@ mod tests {
     }
 
     #[test]
+    fn what_was_left_to_another_thread_is_performed_at_last() {
+        static GATE: Barrier = Barrier::new(2);
+        let number = AtomicU64::new(0);
+        let mut list = vec![[number.as_ptr() as u64, 5], [0, 0]];
+        std::thread::scope(|scope| {
+            // A thread that holds the lock until the second meeting.
+            let meet_twice: Performer = |_, _| {
+                GATE.wait();
+                GATE.wait();
+            };
+            let other = scope.spawn(move || perform(&[], meet_twice));
+            GATE.wait();
+            perform_or_leave(&mut list, 1, add);
+            assert_eq!((number.load(Ordering::Relaxed), list.len()), (0, 2));
+            GATE.wait();
+            other.join().expect("no panic");
+        });
+        perform(&[], add);
+        assert_eq!(number.load(Ordering::Relaxed), 5);
+    }
+
+    #[test]
     fn updates_are_not_plain_where_another_thread_has_announced_its_own() {
         static PLAIN: AtomicBool = AtomicBool::new(true);
         std::thread::scope(|scope| {
             let _withdrawal = Withdrawal;
             announce();
             announce();
+            // It stays announced behind an instruction that announces it once more.
+            announced_within(announce);
             let run = || perform(&[], |_, plain| PLAIN.store(plain, Ordering::Relaxed));
             scope.spawn(run).join().expect("no panic");
         });
         assert!(!PLAIN.load(Ordering::Relaxed));
+    }
+
+    #[test]
+    fn announcements_within_a_call_are_taken_back_a_few_times() {
+        let counted = || COUNTED.with(|counted| counted.now.get());
+        std::thread::spawn(move || {
+            for _ in 0..MAX_TAKEN_BACK {
+                announced_within(|| {
+                    announce();
+                    assert!(counted());
+                });
+                assert!(!counted());
+            }
+            announced_within(announce);
+            assert!(counted());
+            drop(Withdrawal);
+            assert!(!counted());
+            announced_within(announce);
+            assert!(!counted());
+        })
+        .join()
+        .expect("no panic");
     }
 }

@@ -53,7 +53,7 @@ mod window;
 pub use allocator::{EndingAllocator, attempt};
 pub use cell::Cell;
 pub(crate) use exclusive::Withdrawal;
-pub use exclusive::{Performer, announce, perform, perform_or_leave};
+pub use exclusive::{Performer, announce, announced_within, perform, perform_or_leave};
 pub use export::Exported;
 pub use fill::Fill;
 pub use pages::Pages;
