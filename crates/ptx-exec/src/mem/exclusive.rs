@@ -203,8 +203,12 @@ mod tests {
     use super::{
         COUNTED, MAX_TAKEN_BACK, Performer, Withdrawal, announce, announced_within, perform, perform_or_leave,
     };
-    use std::sync::Barrier;
     use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+    use std::sync::{Barrier, Mutex};
+
+    /// Held by the tests that leave lists: a thread waits where too many were left, and one of the tests
+    /// makes the thread that would perform them wait for it.
+    static LEAVING: Mutex<()> = Mutex::new(());
 
     /// Adds to numbers, whose addresses are the first words.
     fn add(entries: &[[u64; 2]], plain: bool) {
@@ -221,6 +225,7 @@ mod tests {
 
     #[test]
     fn nothing_is_lost_when_threads_leave_lists_to_each_other() {
+        let _leaving = LEAVING.lock();
         let numbers: [AtomicU64; 8] = Default::default();
         let places: Vec<u64> = numbers.iter().map(|number| number.as_ptr() as u64).collect();
         std::thread::scope(|scope| {
@@ -253,6 +258,7 @@ mod tests {
 
     #[test]
     fn what_was_left_to_another_thread_is_performed_at_last() {
+        let _leaving = LEAVING.lock();
         static GATE: Barrier = Barrier::new(2);
         let number = AtomicU64::new(0);
         let mut list = vec![[number.as_ptr() as u64, 5], [0, 0]];
