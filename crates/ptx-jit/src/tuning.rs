@@ -112,7 +112,7 @@ impl MicroArchitecture {
             micro_architecture: self,
             l1d_ways,
             l2_prefetch: zen4 || self == MicroArchitecture::SapphireRapids,
-            near_prefetch: self == MicroArchitecture::SapphireRapids,
+            near_prefetch: self == MicroArchitecture::SapphireRapids && level == Level::Avx512,
             double_pumped_512: zen4,
             root_by_estimate: estimates && level == Level::Avx512,
         }
@@ -133,8 +133,8 @@ pub(crate) struct Tuning {
     pub(crate) l2_prefetch: bool,
     /// Whether the next CTA's elements are prefetched also where they are so near that the processor's own
     /// prefetchers follow. The code between two CTAs keeps an out-of-order processor from loading far ahead.
-    /// Measured on an Emerald Rapids: saxpy from memory takes 0.78 of the time, gelu 0.88, rotary 0.81;
-    /// stencils, filters of pixels and a hash take as long with as without.
+    /// Measured on an Emerald Rapids with AVX-512: saxpy from memory takes 0.78 of the time, gelu 0.88,
+    /// rotary 0.81; stencils, filters of pixels and a hash take as long with as without.
     pub(crate) near_prefetch: bool,
     /// Whether operations on 512 bits pass the execution units as two halves. Then a shuffle of two vectors
     /// takes as long as a load that crosses a line of the cache. Zen 4.
