@@ -383,7 +383,8 @@ mod tests {
                 texts.push(format!("{},tuning={}", level.name(), micro_architecture.name()));
             }
         }
-        let changed = "avx512,tuning=zen4,-avx512vnni,+avx512fp16,l1d_ways=12,l2_prefetch=off,near_prefetch=on,double_pumped_512=off,root_by_estimate=on";
+        let changed = "avx512,tuning=zen4,-avx512vnni,+avx512fp16,l1d_ways=12,l2_prefetch=off,near_prefetch=on,\
+                       double_pumped_512=off,root_by_estimate=on";
         texts.extend(
             [changed, "avx2,l1d_ways=unknown,l2_prefetch=on", "avx2,opt=0", "baseline,opt=1"]
                 .map(str::to_owned),
