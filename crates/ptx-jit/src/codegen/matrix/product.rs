@@ -4,8 +4,11 @@
 //! * `unpack` of A and of B puts the elements of a fragment into the order in which the product reads them,
 //!   as numbers of the type that it computes with. The results are kept while further products of the block
 //!   read the same fragment.
-//! * `multiply` computes D. A vector holds consecutive columns of a row of D. Each step multiplies one
-//!   element of A, in all lanes, by consecutive columns of B, for as many rows of D as there are registers.
+//! * `multiply` computes D, a block of vectors at a time. Each step multiplies the elements of A and of B
+//!   that the lanes of a vector need. If a vector is a part of a row of D, that is one element of A,
+//!   broadcast, and consecutive elements of B. If rows are shorter than vectors, a vector of D has elements
+//!   of several rows, as they lie in a register: with AVX-512, 16 lanes of `m16n8` hold four columns of four
+//!   rows, and a step multiplies four elements of A, four times each, by four elements of B, four times.
 //!
 //! Invariant: every element of D is computed in the order of `ptx_sem::matrix`: from c, over k in ascending
 //! order, each sum rounded to double precision, and once rounded to the type of D. A product of two
@@ -19,12 +22,19 @@ use super::permute::permute;
 use crate::features::Level;
 use crate::isel::matrix::{Arithmetic, Plan, Side};
 use crate::isel::{Env, Lower};
-use crate::llvm::{Builder, FloatPred, Flush, Function, IntPred, Likely, Type, Value};
+use crate::llvm::{Builder, FloatPred, Flush, Function, IntPred, Likely, Value};
 use ptx::isa::Ty;
 use ptx_exec::bind::{Fragment, Product};
+use std::collections::BTreeMap;
 
 /// Lanes of a warp.
 const LANES: usize = 32;
+
+const SIDES: [Side; 2] = [Side::A, Side::B];
+
+/// The most combinations of lines of B that a block of vectors of D needs. Chosen: they are in registers at
+/// the same time.
+const COLUMNS: usize = 4;
 
 /// For each element, the last place of a fragment that holds it, which is the one that the interpreter reads.
 fn places(fragment: &Fragment) -> Vec<usize> {
@@ -181,7 +191,7 @@ impl<'b, 'm> Emitter<'b, 'm> {
         b.select(subnormal, signed, plain)
     }
 
-    /// Sums as elements of D (bits).
+    /// Sums as elements of D (bits). A NaN in single precision is some NaN, unless `.satfinite` makes it 0.
     fn rounded(&self, plan: &Plan, sum: Value) -> Value {
         let b = self.b;
         let lower = self.lower(sum.ty().lanes());
@@ -192,11 +202,11 @@ impl<'b, 'm> Emitter<'b, 'm> {
             }
             Ty::F32 => {
                 let word = b.like(sum.ty(), b.int(32));
-                let nan = b.fcmp(FloatPred::Uno, sum, sum);
                 let bits = self.rounded_single(sum);
                 if !plan.satfinite {
-                    return b.select(nan, b.const_splat(word, 0x7fff_ffff), bits);
+                    return bits;
                 }
+                let nan = b.fcmp(FloatPred::Uno, sum, sum);
                 // Infinities become the greatest finite numbers, NaN becomes 0.
                 let sign = b.and(bits, b.const_splat(word, 0x8000_0000));
                 let size = b.and(bits, b.const_splat(word, 0x7fff_ffff));
@@ -243,58 +253,84 @@ impl<'b, 'm> Emitter<'b, 'm> {
     pub(super) fn multiply(&self, plan: &Plan, name: &str) -> Function {
         self.function(name, 4, |function, params| {
             let b = self.b;
-            let Product { count, m, n, ref c, ref d, .. } = plan.product;
+            let Product { ref c, ref d, .. } = plan.product;
             let (inputs, index) = self.elements(c, params[2]);
             let places = places(c);
-            let table: Vec<usize> = (0..count * m * n).map(|element| index(places[element])).collect();
+            let table: Vec<usize> = plan.results.iter().map(|element| index(places[*element])).collect();
             let sums = permute(b, &inputs, &table);
-            let lanes = match plan.arithmetic {
-                Arithmetic::Double => self.words() / 2,
-                Arithmetic::Pairs | Arithmetic::Bits { .. } => self.words().min(n),
-            };
-            let (across, block) = (n / lanes, self.rows(m, n / lanes));
-            let mut results = Vec::new();
-            for one in 0..count {
-                for rows in (0..m).step_by(block) {
-                    let first = (one * m + rows) * n;
-                    let start: Vec<Value> = (0..block * across)
-                        .map(|at| self.start(plan, &sums, first + at * lanes, lanes))
-                        .collect();
-                    let a = b.offset(params[0], ((one * m + rows) * plan.steps() * plan.cell_bytes()) as u64);
-                    let right = plan.unpacked_bytes(Side::B) / count;
-                    let right = b.offset(params[1], (one * right) as u64);
-                    let shape = Shape { across, block, lanes };
-                    let ends = self.steps(plan, function, shape, [a, right], start.clone());
-                    results.extend(ends.iter().zip(&start).map(|(end, c)| self.end(plan, *end, *c)));
+            let mut results = vec![None; plan.vectors.len()];
+            for block in self.blocks(plan) {
+                let start: Vec<Value> = block.iter().map(|at| self.start(plan, &sums, *at)).collect();
+                let ends = self.steps(plan, function, &block, [params[0], params[1]], start.clone());
+                for ((at, end), c) in block.iter().zip(&ends).zip(&start) {
+                    results[*at] = Some(self.end(plan, *end, *c));
                 }
             }
+            let mut results: Vec<Value> = results.into_iter().flatten().collect();
             let lanes = self.words() * 32 / d.bits() as usize;
             while results.first().is_some_and(|result| (result.ty().lanes() as usize) < lanes) {
                 results = results.chunks(2).map(|pair| b.concat(pair[0], pair[1])).collect();
             }
-            let table: Vec<usize> = d.elements().iter().map(|element| usize::from(*element)).collect();
+            if plan.product.types.d == Ty::F32 && !plan.satfinite {
+                results = self.canonical(function, results);
+            }
+            let mut found = vec![0; plan.results.len()];
+            plan.results.iter().enumerate().for_each(|(at, element)| found[*element] = at);
+            let table: Vec<usize> = d.elements().iter().map(|element| found[usize::from(*element)]).collect();
             for (at, vector) in permute(b, &results, &table).into_iter().enumerate() {
                 b.store(vector, b.offset(params[3], (at * self.words() * 4) as u64), 16);
             }
         })
     }
 
-    /// The rows of D that are computed together: a power of two that divides `m`. Beside their sums there are
-    /// registers for the vectors of B and one element of A.
-    fn rows(&self, m: usize, across: usize) -> usize {
-        let registers = self.level().vector_registers() as usize;
-        let most = (registers * 3 / 4 / across).max(1);
-        let mut rows = 1;
-        while rows * 2 <= most && m.is_multiple_of(rows * 2) {
-            rows *= 2;
-        }
-        rows
+    /// Single precision numbers (bits) with NaNs that have the bits of results. NaNs are rare, so one branch
+    /// tests all vectors, in pairs: a comparison with a NaN on either side is unordered.
+    fn canonical(&self, function: Function, numbers: Vec<Value>) -> Vec<Value> {
+        let b = self.b;
+        let float = |bits: Value| b.bitcast(bits, b.like(bits.ty(), b.f32()));
+        let unordered = |x: Value, y: Value| b.fcmp(FloatPred::Uno, float(x), float(y));
+        let tests: Vec<Value> =
+            numbers.chunks(2).map(|pair| unordered(pair[0], pair[pair.len() - 1])).collect();
+        let Some(nan) = tests.into_iter().reduce(|one, other| b.or(one, other)) else { return numbers };
+        let word = b.int(nan.ty().lanes());
+        let nan = b.icmp(IntPred::Ne, b.bitcast(nan, word), b.zero(word));
+        let (from, rare, done) =
+            (b.current_block(), b.append_block(function, "nan"), b.append_block(function, "numbers"));
+        b.cond_br(nan, rare, done, Likely::No);
+        b.position_at_end(rare);
+        let exact =
+            |bits: &Value| b.select(unordered(*bits, *bits), b.const_splat(bits.ty(), 0x7fff_ffff), *bits);
+        let exact: Vec<Value> = numbers.iter().map(exact).collect();
+        b.br(done);
+        b.position_at_end(done);
+        let merge = |(plain, exact): (&Value, &Value)| {
+            let phi = b.phi(plain.ty());
+            b.add_incoming(phi, *plain, from);
+            b.add_incoming(phi, *exact, rare);
+            phi
+        };
+        numbers.iter().zip(&exact).map(merge).collect()
     }
 
-    /// The sum that a vector of elements of C begins with.
-    fn start(&self, plan: &Plan, sums: &[Value], first: usize, lanes: usize) -> Value {
+    /// The vectors of D in blocks that are computed together. Beside their sums there are registers for
+    /// elements of A and B; each block needs few different ones.
+    fn blocks(&self, plan: &Plan) -> Vec<Vec<usize>> {
+        let most = self.level().vector_registers() as usize * 3 / 4;
+        let size = most.next_power_of_two() / if most.is_power_of_two() { 1 } else { 2 };
+        let columns = size.min(COLUMNS);
+        let mut order: Vec<usize> = (0..plan.vectors.len()).collect();
+        order.sort_by_key(|at| {
+            let [a, b] = plan.vectors[*at];
+            (b / columns, a, b)
+        });
+        order.chunks(size).map(<[usize]>::to_vec).collect()
+    }
+
+    /// The sum that a vector of D begins with, from the elements of C in the order of D.
+    fn start(&self, plan: &Plan, sums: &[Value], at: usize) -> Value {
         let b = self.b;
-        let each = sums[0].ty().lanes() as usize;
+        let (each, lanes) = (sums[0].ty().lanes() as usize, plan.lanes);
+        let first = at * lanes;
         let vector = sums[first / each];
         let part = if lanes == each { vector } else { b.slice(vector, (first % each) as u32, lanes as u32) };
         match plan.product.types.c {
@@ -314,13 +350,13 @@ impl<'b, 'm> Emitter<'b, 'm> {
         }
     }
 
-    /// The sums of a block of rows after all steps.
+    /// The sums of a block after all steps.
     fn steps(
         &self,
         plan: &Plan,
         function: Function,
-        shape: Shape,
-        [a, right]: [Value; 2],
+        block: &[usize],
+        unpacked: [Value; 2],
         mut sums: Vec<Value>,
     ) -> Vec<Value> {
         let b = self.b;
@@ -330,7 +366,7 @@ impl<'b, 'm> Emitter<'b, 'm> {
         let unroll = if self.level() == Level::Avx512 { 4 } else { 2 };
         let unroll = if plan.steps().is_multiple_of(unroll) { unroll } else { 1 };
         if plan.steps() == unroll {
-            return self.unrolled(plan, shape, [a, right], sums, unroll);
+            return self.unrolled(plan, block, unpacked, sums, unroll);
         }
         let (from, turn, done) =
             (b.current_block(), b.append_block(function, "step"), b.append_block(function, "sums"));
@@ -339,10 +375,11 @@ impl<'b, 'm> Emitter<'b, 'm> {
         let long = b.int(64);
         let step = b.phi(long);
         let before: Vec<Value> = sums.iter().map(|sum| b.phi(sum.ty())).collect();
-        let at = |base: Value, bytes: usize| b.gep(base, b.mul(step, b.const_int(long, bytes as u64)));
-        let cell = plan.cell_bytes();
-        let places = [at(a, cell), at(right, cell * plan.product.n)];
-        let after = self.unrolled(plan, shape, places, before.clone(), unroll);
+        let places = SIDES.map(|side| {
+            let bytes = b.const_int(long, plan.stride(side) as u64);
+            b.gep(unpacked[side as usize], b.mul(step, bytes))
+        });
+        let after = self.unrolled(plan, block, places, before.clone(), unroll);
         let next = b.add(step, b.const_int(long, unroll as u64));
         let end = b.current_block();
         for ((phi, start), after) in before.iter().zip(&sums).zip(&after) {
@@ -357,41 +394,46 @@ impl<'b, 'm> Emitter<'b, 'm> {
         after
     }
 
+    /// The sums of a block after `count` steps.
     fn unrolled(
         &self,
         plan: &Plan,
-        shape: Shape,
-        [a, right]: [Value; 2],
+        block: &[usize],
+        unpacked: [Value; 2],
         mut sums: Vec<Value>,
         count: usize,
     ) -> Vec<Value> {
-        let b = self.b;
-        let (cell, n) = (plan.cell_bytes(), plan.product.n);
-        let (scalar, wide) = self.cell_types(plan, shape.lanes as u32);
         for step in 0..count {
-            let load = |at: usize| {
-                let offset = (step * n + at * shape.lanes) * cell;
-                b.load(wide, b.offset(right, offset as u64), 16)
-            };
-            let columns: Vec<Value> = (0..shape.across).map(load).collect();
-            for row in 0..shape.block {
-                let offset = (row * plan.steps() + step) * cell;
-                let one = b.load(scalar, b.offset(a, offset as u64), cell as u32);
-                let one = b.splat(one, shape.lanes as u32);
-                for (at, column) in columns.iter().enumerate() {
-                    let sum = &mut sums[row * shape.across + at];
-                    *sum = self.multiplied(plan.arithmetic, *sum, one, *column);
-                }
+            let mut last: Option<(usize, Value)> = None;
+            let mut columns = BTreeMap::new();
+            for (at, sum) in block.iter().zip(&mut sums) {
+                let [row, column] = plan.vectors[*at];
+                let x = match last {
+                    Some((known, x)) if known == row => x,
+                    _ => self.lines(plan, Side::A, unpacked[0], step, row),
+                };
+                last = Some((row, x));
+                let y = *columns
+                    .entry(column)
+                    .or_insert_with(|| self.lines(plan, Side::B, unpacked[1], step, column));
+                *sum = self.multiplied(plan.arithmetic, *sum, x, y);
             }
         }
         sums
     }
 
-    /// The types of the elements that one step multiplies, single and as a vector.
-    fn cell_types(&self, plan: &Plan, lanes: u32) -> (Type, Type) {
+    /// What one step multiplies of a combination of lines, for each lane of a vector of D.
+    fn lines(&self, plan: &Plan, side: Side, unpacked: Value, step: usize, lines: usize) -> Value {
         let b = self.b;
+        let (period, cell) = (plan.period(side), plan.arithmetic.cell_bytes());
         let scalar = if plan.arithmetic == Arithmetic::Double { b.f64() } else { b.int(32) };
-        (scalar, b.vec(scalar, lanes))
+        let place = b.offset(unpacked, plan.place(side, step, lines) as u64);
+        if period == 1 {
+            return b.splat(b.load(scalar, place, cell as u32), plan.lanes as u32);
+        }
+        let loaded = b.load(b.vec(scalar, period as u32), place, 16);
+        let indices: Vec<i32> = (0..plan.lanes).map(|lane| (lane % period) as i32).collect();
+        if period == plan.lanes { loaded } else { b.shuffle(loaded, loaded, &indices) }
     }
 
     /// The sum plus a product.
@@ -433,15 +475,4 @@ impl<'b, 'm> Emitter<'b, 'm> {
         let sum = b.add(sum, b.mul(low(x), low(y)));
         b.add(sum, b.mul(high(x), high(y)))
     }
-}
-
-/// The block of D that is computed together.
-#[derive(Clone, Copy, Debug)]
-struct Shape {
-    /// Vectors of a row.
-    across: usize,
-    /// Rows.
-    block: usize,
-    /// Lanes of a vector.
-    lanes: usize,
 }

@@ -20,8 +20,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Places in the buffer that compiled code works on, in bytes: the registers of A, B, C and D, and unpacked A
 /// and B.
-const PLACES: [u64; 6] = [0, 1024, 2048, 3072, 4096, 12288];
-const BYTES: usize = 20480;
+const PLACES: [u64; 6] = [0, 1024, 2048, 3072, 4096, 36864];
+const BYTES: usize = 69632;
 
 /// MXCSR with all exceptions masked; and with subnormals flushed too.
 const KEEPS: u64 = 0x1f80;
