@@ -188,3 +188,45 @@ fn a_missing_llvm_is_said_once() {
     let said = run(None);
     assert!(!said.contains("ptxvm: note: "), "{said}");
 }
+
+/// A text with that many statements that ptxvm accepts with one warning, on consecutive lines from line 5.
+fn ballots(count: usize) -> String {
+    let ballot = "vote.ballot.sync.b32 r, p, 0xffffffff;\n";
+    format!(
+        ".version 6.4\n.target sm_70\n.address_size 64\n.entry k() {{ .reg .pred p; .reg .b32 r; setp.eq.u32 p, 0, 0;\n{}\
+         ret;\n}}\n",
+        ballot.repeat(count)
+    )
+}
+
+#[test]
+fn a_warning_is_shown_once_with_the_lines_of_the_others() {
+    let scratch = Scratch::new("repeated");
+    for (count, note) in [
+        (1, None),
+        (2, Some("note: the same on line 6\n")),
+        (4, Some("note: the same on lines 6, 7, 8\n")),
+        (50, Some(", 43, 44, 45, and 9 more (--format json)\n")),
+    ] {
+        let text = scratch.write("ballots.ptx", ballots(count));
+        let output = ptxvm(&["check", &text]);
+        let (shown, all) = (err(&output), err(&ptxvm(&["check", "--format", "json", &text])));
+        assert!(output.status.success(), "{shown}");
+        assert_eq!(shown.matches("warning[P0905]").count(), 1, "{shown}");
+        assert!(shown.contains("ballots.ptx:5:"), "{shown}");
+        assert_eq!(all.lines().count(), count, "{all}");
+        assert_eq!(shown.matches("note: the same").count(), usize::from(note.is_some()), "{shown}");
+        assert!(note.is_none_or(|note| shown.contains(note)), "{shown}");
+    }
+}
+
+#[test]
+fn warnings_that_differ_and_errors_are_all_shown() {
+    let scratch = Scratch::new("different");
+    let both = ballots(2).replacen("vote.ballot.sync.b32", "vote.b32.ballot.sync", 1);
+    let shown = err(&ptxvm(&["check", &scratch.write("both.ptx", both)]));
+    assert_eq!(shown.matches("P0905").count(), 2, "{shown}");
+    let wrong = ballots(0).replace("ret;", "mov.u32 p, 1;\nmov.u32 p, 1;\nret;");
+    let shown = err(&ptxvm(&["check", &scratch.write("wrong.ptx", wrong)]));
+    assert_eq!(shown.matches("error[").count(), 2, "{shown}");
+}
