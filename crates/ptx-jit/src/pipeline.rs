@@ -19,7 +19,9 @@ use crate::opt::checks::predicate;
 use crate::opt::chunk_loops::Sections;
 use crate::opt::prefetch::{Prefetching, deferred};
 use crate::opt::version_unmasked::Versioning;
-use crate::opt::{barrier_slots, dce, endpoint_tests, float_chains, gvn, phi_elim, version_indices};
+use crate::opt::{
+    barrier_slots, dce, endpoint_tests, float_chains, gvn, phi_elim, version_indices, warp_strips,
+};
 use crate::target::Target;
 use crate::tuning::{
     DIVERGENCE_MAX_ROUNDS, LARGE_FUNCTION_MIN_BRANCHES, LARGE_FUNCTION_MIN_INSTRUCTIONS, MAX_OPS,
@@ -80,11 +82,13 @@ pub enum Pass {
     ChunkLoops,
     /// Which branches decide by the first and the last lane, where they can.
     EndpointTests,
+    /// Which blocks of a coarse warp are executed warp by warp, with shared memory in registers.
+    WarpStrips,
 }
 
 impl Pass {
     /// All passes, in their order.
-    pub const ALL: [Pass; 21] = [
+    pub const ALL: [Pass; 22] = [
         Pass::Divergence,
         Pass::IfConvert,
         Pass::Build,
@@ -106,6 +110,7 @@ impl Pass {
         Pass::VersionUnmasked,
         Pass::ChunkLoops,
         Pass::EndpointTests,
+        Pass::WarpStrips,
     ];
 
     /// The name that file tests use.
@@ -132,6 +137,7 @@ impl Pass {
             Pass::VersionUnmasked => "version-unmasked",
             Pass::ChunkLoops => "chunk-loops",
             Pass::EndpointTests => "endpoint-tests",
+            Pass::WarpStrips => "warp-strips",
         }
     }
 
@@ -152,9 +158,9 @@ impl Passes {
     /// All that make a function.
     pub(crate) const ALL: Passes = Passes { off: None, last: Pass::VersionIndices };
     /// Also those that plan how it accesses memory.
-    pub(crate) const PLANS: Passes = Passes { off: None, last: Pass::EndpointTests };
+    pub(crate) const PLANS: Passes = Passes { off: None, last: Pass::WarpStrips };
     /// The same without groups of accesses: each access is emitted on its own.
-    pub(crate) const SINGLE_ACCESSES: Passes = Passes { off: Some(Pass::Groups), last: Pass::EndpointTests };
+    pub(crate) const SINGLE_ACCESSES: Passes = Passes { off: Some(Pass::Groups), last: Pass::WarpStrips };
 
     /// All but one, up to another.
     pub(crate) fn without(off: Option<Pass>, last: Pass) -> Self {
@@ -265,7 +271,7 @@ fn is_too_much(func: &Func, divergence: &divergence::Facts) -> bool {
 
 /// Makes chains of arithmetic, and plans how a function accesses memory, after which it is complete: the
 /// strategy of each access, the bounds checks and the groups of accesses of each block, the prefetches,
-/// versions of blocks for all lanes, chunk loops, and endpoint tests.
+/// versions of blocks for all lanes, chunk loops, endpoint tests, and warp strips.
 /// `by_warp`: whether a coarse warp computes vectors warp by warp. Returns what is known of its values.
 pub(crate) fn plan_memory(
     func: &mut Func,
@@ -276,8 +282,8 @@ pub(crate) fn plan_memory(
     effects: &impl Effects,
     passes: Passes,
 ) -> Analyses {
+    let env = Env { target, flush: Flush::Never, sm: u32::from(program.target.sm.number) };
     if passes.has(Pass::FloatChains) {
-        let env = Env { target, flush: Flush::Never, sm: u32::from(program.target.sm.number) };
         float_chains::form(func, function, &env);
     }
     let mut analyses = Analyses::of(func, (program, function), layout, launch);
@@ -335,6 +341,12 @@ pub(crate) fn plan_memory(
     if passes.has(Pass::EndpointTests) {
         for (id, test) in endpoint_tests::find(func, function) {
             func.blocks[id.0 as usize].endpoint_test = Some(Rc::new(test));
+        }
+    }
+    if passes.has(Pass::WarpStrips) {
+        let strips = warp_strips::decide(func, function, launch, env);
+        for (block, strips) in func.blocks.iter_mut().zip(strips) {
+            block.strips = Some(strips);
         }
     }
     check(func, function, effects, Form::Ssa);

@@ -45,7 +45,8 @@ pub fn after(
         | Pass::BarrierSlots
         | Pass::VersionUnmasked
         | Pass::ChunkLoops
-        | Pass::EndpointTests => Pass::VersionIndices,
+        | Pass::EndpointTests
+        | Pass::WarpStrips => Pass::VersionIndices,
         other => other,
     };
     if off == Some(Pass::Build) {
@@ -110,7 +111,8 @@ pub fn on_text(
         | Pass::BarrierSlots
         | Pass::VersionUnmasked
         | Pass::ChunkLoops
-        | Pass::EndpointTests => {
+        | Pass::EndpointTests
+        | Pass::WarpStrips => {
             plan(&mut func, (program, function), (launch, target), Passes::without(None, pass));
         }
         Pass::Divergence | Pass::IfConvert | Pass::Build | Pass::Ssa => {

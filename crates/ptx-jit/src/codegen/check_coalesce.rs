@@ -63,7 +63,7 @@ impl Codegen<'_> {
         let Some(checks) = version.or_else(|| node.checks.clone()) else { return foreseen };
         let OpKind::Ahead(exit) = &node.ops[checks.at].kind else { return foreseen };
         for at in (0..checks.at).chain(checks.hoisted.iter().copied()) {
-            self.op(&node.ops[at]);
+            self.op(node, at);
             foreseen.done.insert(at);
         }
         self.remark_checks(node, &checks);

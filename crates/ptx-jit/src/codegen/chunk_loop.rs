@@ -50,7 +50,7 @@ impl Codegen<'_> {
     ) {
         for at in &section.shared {
             self.position.access_checked = foreseen.fits(*at);
-            self.op(&node.ops[*at]);
+            self.op(node, *at);
         }
         let Section { ins, outs, .. } = section;
         let homes = self.only_slot(node, section.end, outs);
@@ -87,7 +87,7 @@ impl Codegen<'_> {
             if !foreseen.is_done(*at) {
                 // All accesses of the section have been checked before.
                 self.position.access_checked = true;
-                self.op(&node.ops[*at]);
+                self.op(node, *at);
             }
         }
         let mut left = Vec::new();

@@ -84,7 +84,7 @@ impl Codegen<'_> {
             }
         }
         for at in &test.ops {
-            self.op(&node.ops[*at]);
+            self.op(node, *at);
         }
     }
 

@@ -457,7 +457,7 @@ impl Codegen<'_> {
                 if section.is_chunk_loop() {
                     // The operands of the endpoint test are emitted before it.
                     if let Some(test) = test.take() {
-                        (0..at).filter(|at| test.has(*at)).for_each(|at| self.op(&node.ops[at]));
+                        (0..at).filter(|at| test.has(*at)).for_each(|at| self.op(node, at));
                     }
                     self.emit_chunk_loop(node, section, &foreseen, &mut pieces);
                     emitted = section.end;
@@ -471,7 +471,7 @@ impl Codegen<'_> {
             if !foreseen.is_done(at) && !test.as_ref().is_some_and(|test| test.has(at)) {
                 self.position.access_checked = foreseen.fits(at);
                 self.coalesced_gather_at(node, &mut bunches, at);
-                self.op(op);
+                self.op(node, at);
                 self.issue_prefetch_between_ops(op);
                 piece += self.chunks() * op.insts().count().max(1) as u32;
                 if piece + self.position.scalarized_cost.get() >= self.block_end() && !self.in_section() {
@@ -503,10 +503,12 @@ impl Codegen<'_> {
         self.b.cond_br(some, on, unknown, Likely::Yes);
     }
 
-    fn op(&mut self, op: &Op) {
-        if self.in_section() && !self.is_stripped(op) {
+    /// Emits the operation of a block with that index.
+    fn op(&mut self, node: &wir::Block, at: usize) {
+        if node.strips.as_ref().is_some_and(|strips| strips.ends.contains(&at)) {
             self.close_section();
         }
+        let op = &node.ops[at];
         match op.kind {
             OpKind::Add(_) | OpKind::AddLanes(_) | OpKind::AddWarps(_) => self.at_last(),
             _ => {}

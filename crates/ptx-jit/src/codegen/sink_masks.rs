@@ -181,7 +181,7 @@ impl Codegen<'_> {
     pub(super) fn emit_sunk_masks(&mut self, id: BlockId) {
         let Some(waiting) = self.passes.sunk_masks.masks.remove(&id) else { return };
         for (node, at) in waiting.ops {
-            self.op(&self.job.func.blocks[node.0 as usize].ops[at]);
+            self.op(&self.job.func.blocks[node.0 as usize], at);
         }
     }
 

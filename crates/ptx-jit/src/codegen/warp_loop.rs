@@ -52,7 +52,7 @@ impl Codegen<'_> {
         let parts = self.parts_of_block(node, &checks, test.as_deref())?;
         for at in &parts.shared {
             self.position.access_checked = checks.fits(*at);
-            self.op(&node.ops[*at]);
+            self.op(node, *at);
         }
         self.position.access_checked = false;
         if !parts.own.is_empty() {
@@ -224,7 +224,7 @@ impl Codegen<'_> {
             self.interleaved_groups_at(node, &mut groups, *at);
             if !checks.is_done(*at) {
                 self.position.access_checked = true;
-                self.op(&node.ops[*at]);
+                self.op(node, *at);
             }
         }
         self.position.access_checked = false;

@@ -1,5 +1,6 @@
-//! Warp strips: a section of a coarse warp that is the whole CTA executes warp by warp instead of instruction
-//! by instruction.
+//! Emits warp strips: a section of a coarse warp that is the whole CTA executes warp by warp instead of
+//! instruction by instruction. [`opt::warp_strips`](crate::opt::warp_strips) decides which blocks begin a
+//! section, and which operations end it.
 //!
 //! A coarse warp of many warps has more lanes than fit into registers, so instruction by instruction every
 //! value goes through memory. Between two barriers no warp waits for another, so each may execute the whole
@@ -22,10 +23,11 @@ use crate::tuning::{
     MASK_PERMUTE_MAX_DEPTH, WARP_STRIP_MAX_MASKS, WARP_STRIP_MAX_SPECULATED_OPS, WARP_STRIPS_PER_LLVM_BLOCK,
 };
 use crate::wir;
-use crate::wir::access::{Access, Plan, StripPlace};
-use crate::wir::{BlockId, Cond, Kind, Op, OpKind, Shape, Term};
-use ptx::ir::{Inst, RegClass, Src, Terminator};
-use ptx::isa::{BoolOp, Op as O, Sem, Space};
+use crate::wir::access::{Plan, StripPlace};
+use crate::wir::decision::Decision;
+use crate::wir::{BlockId, Cond, Kind, Op, OpKind, Term};
+use ptx::ir::{Inst, Src, Terminator};
+use ptx::isa::BoolOp;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 
@@ -67,8 +69,6 @@ pub(super) struct WarpStrips {
     joined: RefCell<Vec<Joined>>,
     /// The vectors that strips read.
     pub(super) vectors: StripVectors,
-    /// For each value, whether it depends only on which thread the lane is.
-    constant: Vec<bool>,
     /// For each block, the number of edges to it that have been emitted.
     ways: RefCell<Vec<u32>>,
     emitted: Vec<bool>,
@@ -86,9 +86,7 @@ impl Codegen<'_> {
         let func = self.job.func;
         self.passes.warp_strips.ways = RefCell::new(vec![0; func.blocks.len()]);
         self.passes.warp_strips.emitted = vec![false; func.blocks.len()];
-        if self.job.shape.is_alone() && func.entries.is_empty() && !self.job.exits_at_accesses() {
-            self.passes.warp_strips.constant =
-                crate::analysis::thread_constant::constants(func, self.job.function);
+        if func.blocks.iter().any(|block| block.strips.is_some()) {
             let bits = self.b.vec(self.int(8), WARP_STRIP_MAX_MASKS * self.lanes / 8);
             self.passes.warp_strips.room = Some(self.b.alloca(bits, 64));
         }
@@ -129,22 +127,19 @@ impl Codegen<'_> {
         (c * self.width / LANES) as usize
     }
 
-    /// Begins a block: opens a section if that is worth it. An open section continues.
+    /// Begins a block: opens a section if the block begins one. An open section continues.
     pub(super) fn begin_section(&mut self, node: &wir::Block) {
         if self.in_section() || self.passes.warp_strips.room.is_none() {
             return;
         }
-        let accesses = node.ops.iter().any(|op| self.row_access(op).is_some());
-        if let Some(op) = node.ops.iter().find(|op| self.row_access(op).is_some()) {
-            self.remark_op(op);
+        let Some((at, decision)) = node.strips.as_ref().and_then(|strips| strips.begin) else { return };
+        self.remark_op(&node.ops[at]);
+        match decision {
+            Decision::Missed(why) => return self.missed("warp-strips", why),
+            Decision::Applied(()) => {
+                self.applied("warp-strips", "warp by warp, shared memory in registers");
+            }
         }
-        if !accesses {
-            return;
-        }
-        if !node.ops.iter().all(|op| self.is_stripped(op)) {
-            return self.missed("warp-strips", "the block has operations that are not done warp by warp");
-        }
-        self.applied("warp-strips", "warp by warp, shared memory in registers");
         let first = self.b.current_block();
         let block = |emit: &Self, name: &str| emit.b.append_block(emit.function, name);
         let strips: Vec<Block> = (0..self.job.shape.team).map(|_| block(self, "strip")).collect();
@@ -183,85 +178,6 @@ impl Codegen<'_> {
     fn row_place(&self, row: i64, bytes: u32) -> Value {
         let place = self.b.add(self.entry.shared[0], self.c64((row * i64::from(bytes)) as u64));
         self.b.int_to_ptr(place)
-    }
-
-    /// Whether an operation can be emitted strip by strip.
-    pub(super) fn is_stripped(&self, op: &Op) -> bool {
-        let narrow = |name: &wir::Value| {
-            *self.shape(*name) != Shape::Varying || self.kind(*name) != Kind::Reg(RegClass::R64)
-        };
-        match &op.kind {
-            OpKind::Spare(..)
-            | OpKind::Ahead(_)
-            | OpKind::Mask(_)
-            | OpKind::Count(_)
-            | OpKind::And
-            | OpKind::AndNot
-            | OpKind::Or
-            | OpKind::Add(_)
-            | OpKind::AddLanes(_)
-            | OpKind::AddWarps(_)
-            | OpKind::Truths { .. }
-            | OpKind::InRange { .. } => true,
-            OpKind::SelectMask | OpKind::SelectPred { .. } => {
-                *self.shape(op.defs[0]) == Shape::Varying && self.kind(op.defs[0]) != Kind::Mask
-            }
-            OpKind::Inst(site) => {
-                let Some(inst) = site.inst(self.job.function) else { return false };
-                let plain = |src: &Src| matches!(src, Src::Absent | Src::Imm(_) | Src::Reg(_) | Src::Not(_));
-                if self.row_access(op).is_some() {
-                    return true;
-                }
-                let moved = matches!(inst.op, O::Cvt | O::Cvta | O::CvtaTo)
-                    && op.defs.iter().any(|def| *self.shape(*def) == Shape::Varying);
-                crate::effects::is_pure(inst)
-                    && crate::effects::carry(inst) == (false, false)
-                    && !moved
-                    && op.defs.iter().all(narrow)
-                    && inst.srcs.iter().all(plain)
-                    && crate::isel::choose(inst, &self.env).is_some_and(|lowering| !lowering.branches)
-            }
-            OpKind::Chain(_)
-            | OpKind::Load(_)
-            | OpKind::Reload(_)
-            | OpKind::Spill(_)
-            | OpKind::Restore(..)
-            | OpKind::Reduced(..)
-            | OpKind::EntryMask
-            | OpKind::EntryLive
-            | OpKind::EntryCarry
-            | OpKind::EntryTurns
-            | OpKind::Picks { .. }
-            | OpKind::SameQuotient(_)
-            | OpKind::Rebase
-            | OpKind::Guard(..) => false,
-        }
-    }
-
-    /// The access of an operation that accesses words of shared memory at constant addresses.
-    fn row_access(&self, op: &Op) -> Option<Access> {
-        let OpKind::Inst(site) = op.kind else { return None };
-        let inst = site.inst(self.job.function)?;
-        let write = match inst.op {
-            O::Ld => false,
-            O::St => true,
-            _ => return None,
-        };
-        let access = self.access(inst, write)?;
-        let varying = |name: &wir::Value| *self.shape(*name) == Shape::Varying;
-        let word = access.bits == 32 && access.count == 1 && access.space == Space::Shared;
-        let address = *op.uses.get(1)?;
-        let constant = self.passes.warp_strips.constant[address.0 as usize] && !self.is_scalar_class(address);
-        let fits = word
-            && constant
-            && inst.mods.sem() == Sem::Weak
-            && !self.is_guarded(inst)
-            && op.defs.iter().all(|def| varying(def) && self.kind(*def) == Kind::Reg(RegClass::R32));
-        fits.then_some(access)
-    }
-
-    fn is_scalar_class(&self, name: wir::Value) -> bool {
-        matches!(self.shape(name), Shape::Uniform(_) | Shape::Bottom)
     }
 
     /// The current value of a row in the strip.
@@ -629,7 +545,8 @@ impl Codegen<'_> {
         let short = matches!(content.term, Term::Goto(to) if to == over)
             && content.preds == [from]
             && content.ops.len() <= WARP_STRIP_MAX_SPECULATED_OPS
-            && content.ops.iter().all(|op| self.is_stripped(op) && !matches!(op.kind, OpKind::Add(_)));
+            && content.strips.as_ref().is_some_and(|strips| strips.ends.is_empty())
+            && !content.ops.iter().any(|op| matches!(op.kind, OpKind::Add(_)));
         let way = |pred: BlockId| behind.pred_index(pred);
         let (true, Some(around), Some(through)) = (short, way(from), way(body)) else { return false };
         behind.phis.iter().all(|phi| {

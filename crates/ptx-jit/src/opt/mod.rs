@@ -14,3 +14,4 @@ pub(crate) mod phi_elim;
 pub(crate) mod prefetch;
 pub(crate) mod version_indices;
 pub(crate) mod version_unmasked;
+pub(crate) mod warp_strips;

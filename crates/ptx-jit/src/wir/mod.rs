@@ -40,6 +40,7 @@ mod tests;
 pub mod uses;
 pub mod verify;
 pub(crate) mod version;
+pub(crate) mod warp_strips;
 
 pub use lattice::{Affine, Shape};
 
@@ -387,6 +388,9 @@ pub struct Block {
     /// The endpoint test that it ends with, if [`opt::endpoint_tests`](crate::opt::endpoint_tests) has found
     /// one.
     pub(crate) endpoint_test: Option<Rc<endpoint_test::EndpointTest>>,
+    /// What warp strips do with it, if a coarse warp is the whole CTA and
+    /// [`opt::warp_strips`](crate::opt::warp_strips) has decided that.
+    pub(crate) strips: Option<warp_strips::Strips>,
 }
 
 impl Block {
@@ -406,6 +410,7 @@ impl Block {
             sections: Vec::new(),
             issue: None,
             endpoint_test: None,
+            strips: None,
         }
     }
 

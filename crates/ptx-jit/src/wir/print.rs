@@ -97,6 +97,9 @@ impl Printer<'_> {
         if self.ptx.is_some() {
             let mut lines = block.sections.iter().filter_map(|section| section.text(block));
             lines.try_for_each(|line| writeln!(self.out, "  {line}"))?;
+            if let Some(line) = block.strips.as_ref().and_then(|strips| strips.text(block)) {
+                writeln!(self.out, "  {line}")?;
+            }
             if let Some(test) = &block.endpoint_test {
                 writeln!(self.out, "  {}", test.text(block))?;
             }
