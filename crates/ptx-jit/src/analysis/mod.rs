@@ -4,13 +4,16 @@
 //! Invariant: an analysis changes nothing in a function but the facts that are recorded about its values.
 
 pub(crate) mod address;
+pub(crate) mod any_nan;
 pub(crate) mod constant;
 pub(crate) mod divergence;
 pub(crate) mod expr;
 pub(crate) mod loop_kind;
 pub mod range;
+pub(crate) mod rare_mask;
 pub(crate) mod scalar_evolution;
 pub mod shape;
+pub(crate) mod symbolic_stride;
 pub(crate) mod thread_constant;
 
 use crate::tuning::LARGE_FUNCTION_MIN_INSTRUCTIONS;

@@ -2,17 +2,18 @@
 //!
 //! Invariant: nothing here depends on emitted code.
 
-use super::symbolic_stride::SymbolicStrides;
 use super::{Input, endpoint_test};
+use crate::analysis::any_nan::Lowerings;
 use crate::analysis::loop_kind::{LoopKind, loop_kinds};
-use crate::analysis::{Analyses, is_large};
-use crate::isel::Lowering;
+use crate::analysis::symbolic_stride::Stride;
+use crate::analysis::{Analyses, any_nan, is_large, rare_mask, symbolic_stride};
+use crate::isel::Env;
+use crate::wir;
 use crate::wir::dom::Dominators;
 use crate::wir::uses::{DefUse, Readers};
-use crate::wir::{Func, Op, OpKind, Site};
+use crate::wir::{Func, Op, OpKind};
 use ptx::ir::Reg;
 use std::collections::{HashMap, HashSet};
-use std::rc::Rc;
 
 /// Facts about a function.
 pub(super) struct Facts {
@@ -24,7 +25,8 @@ pub(super) struct Facts {
     pub(super) readers: Readers,
     /// Which blocks are on every path to a block.
     pub(super) dominators: Dominators,
-    pub(super) symbolic_strides: SymbolicStrides,
+    /// The symbolic strides that are a kernel parameter times a constant.
+    pub(super) strides: HashMap<wir::Value, Stride>,
     /// For each PTX block, the kind of loop that it belongs to.
     pub(super) loops: Vec<LoopKind>,
     /// For each PTX block, whether it belongs to a loop that may only be waiting.
@@ -32,7 +34,7 @@ pub(super) struct Facts {
     /// Whether it has atomic operations.
     pub(super) updates: bool,
     /// For each value, whether it may hold a NaN that is not canonical.
-    pub(super) loose: Vec<bool>,
+    pub(super) any_nan: Vec<bool>,
     /// For each value, whether it is a mask that at most side exits read.
     pub(super) rare: Vec<bool>,
     /// Whether it has so many instructions that it has masked copies alone.
@@ -40,28 +42,28 @@ pub(super) struct Facts {
     /// The registers that are in the warp frame.
     pub(super) spilled: HashSet<Reg>,
     /// How instructions are lowered, as far as that was asked.
-    pub(super) lowerings: HashMap<Site, Option<Rc<Lowering>>>,
+    pub(super) lowerings: Lowerings,
 }
 
 impl Facts {
-    /// Without the facts that [`find_noncanonical_nans`](super::Codegen::find_noncanonical_nans),
-    /// [`find_symbolic_strides`](super::Codegen::find_symbolic_strides) and
-    /// [`find_rarely_read_masks`](super::Codegen::find_rarely_read_masks) find.
-    pub(super) fn new(job: Input<'_>, analyses: Analyses) -> Self {
+    pub(super) fn new(job: Input<'_>, analyses: Analyses, env: &Env) -> Self {
+        let Input { func, function, .. } = job;
+        let def_use = DefUse::new(func);
+        let mut lowerings = Lowerings::default();
         Self {
+            readers: endpoint_test::readers(func),
+            dominators: Dominators::new(func),
+            strides: symbolic_stride::find(func, function, analyses.constants.roots(), &def_use),
+            loops: loop_kinds(function),
+            waits: crate::effects::waiting_blocks(function),
+            updates: crate::effects::has_atomics(function),
+            any_nan: any_nan::find(func, function, env, &mut lowerings),
+            rare: rare_mask::find(func, &def_use),
+            large: is_large(func),
+            spilled: spilled(func),
+            lowerings,
+            def_use,
             analyses,
-            def_use: DefUse::new(job.func),
-            readers: endpoint_test::readers(job.func),
-            dominators: Dominators::new(job.func),
-            symbolic_strides: SymbolicStrides::default(),
-            loops: loop_kinds(job.function),
-            waits: crate::effects::waiting_blocks(job.function),
-            updates: crate::effects::has_atomics(job.function),
-            loose: Vec::new(),
-            rare: Vec::new(),
-            large: is_large(job.func),
-            spilled: spilled(job.func),
-            lowerings: HashMap::new(),
         }
     }
 }

@@ -3,8 +3,8 @@
 //! Invariant: an instruction that has no native code is executed by the interpreter's step.
 
 use super::mask::{LaneBits, Mask};
-use super::nan_canonical::bit;
 use super::{Codegen, LANES, Repr};
+use crate::analysis::any_nan::bit;
 use crate::frame::Frame;
 use crate::isel::{Known, Lower, Lowering, Operand};
 use crate::llvm::{Block, FloatPred, Function, Likely, Value};

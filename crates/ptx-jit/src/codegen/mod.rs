@@ -224,6 +224,7 @@ struct PassStates {
     /// Masks that are computed where they are read.
     sunk_masks: sink_masks::SunkMasks,
     warp_strips: warp_strips::WarpStrips,
+    stride_reads: symbolic_stride::StrideReads,
     /// The number of the cached bounds of each site. Copies of a site whose accesses have another size have
     /// bounds of their own, since bounds say where an access of that many bytes may begin; so have those that
     /// write, and those that add combined reductions.
@@ -239,17 +240,18 @@ pub(crate) fn emit(module: &Module, name: &str, job: Input<'_>, analyses: Analys
     let head = b.append_block(function, "head");
     b.position_at_end(head);
     let frame = b.param(function, 0);
+    let env = Env {
+        target: job.target,
+        flush: if job.flush { Flush::Always } else { Flush::Never },
+        sm: u32::from(job.program.target.sm.number),
+    };
     let mut emit = Codegen {
         job,
         function,
-        env: Env {
-            target: job.target,
-            flush: if job.flush { Flush::Always } else { Flush::Never },
-            sm: u32::from(job.program.target.sm.number),
-        },
+        env,
         width: job.shape.chunk,
         lanes: job.shape.lanes(),
-        facts: Facts::new(job, analyses),
+        facts: Facts::new(job, analyses, &env),
         entry: EntryValues::new(frame, b.zero(b.int(64))),
         values: EmittedValues::new(job.func.kinds.len()),
         flow: ControlFlow::new(head, job.func),
@@ -261,6 +263,7 @@ pub(crate) fn emit(module: &Module, name: &str, job: Input<'_>, analyses: Analys
             matrices: matrix::Matrices::default(),
             sunk_masks: sink_masks::SunkMasks::default(),
             warp_strips: warp_strips::WarpStrips::default(),
+            stride_reads: symbolic_stride::StrideReads::default(),
             cached_bounds: HashMap::new(),
         },
         prefetches: Prefetches::default(),
@@ -268,9 +271,6 @@ pub(crate) fn emit(module: &Module, name: &str, job: Input<'_>, analyses: Analys
         out: Emitted::default(),
         b,
     };
-    emit.find_noncanonical_nans();
-    emit.find_symbolic_strides();
-    emit.facts.rare = emit.find_rarely_read_masks();
     emit.start();
     emit.b.position_at_end(rooms);
     emit.find_warp_strips();

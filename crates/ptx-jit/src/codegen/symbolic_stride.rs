@@ -5,9 +5,11 @@
 //! So all addresses are two scalars, compared with the bounds at once, and a chunk's address is one addition.
 //! The same holds for a warp whose rows are shorter than a chunk.
 //!
-//! Where the stride is a kernel parameter times a constant on every path, as a pitch is, it is read from the
-//! parameter where it is used. Then all values with that stride share it and what checks derive from it, and
-//! none is carried across barriers.
+//! Where the stride is a kernel parameter times a constant ([`analysis::symbolic_stride`]), it is read from
+//! the parameter where it is used. Then all values with that stride share it and what checks derive from it,
+//! and none is carried across barriers.
+//!
+//! [`analysis::symbolic_stride`]: crate::analysis::symbolic_stride
 //!
 //! Invariant: `base + lanes[l] + rows[l] * stride` is the value in every lane, modulo its width. Where it is
 //! widened, a guard has tested that no lane wraps around, with the stride as a signed number.
@@ -15,67 +17,23 @@
 use super::load_store::{Addresses, Rows};
 use super::{Codegen, Repr};
 use crate::analysis::expr::{Arith, Expr, operands};
-use crate::analysis::scalar_evolution;
+use crate::analysis::symbolic_stride::{NEAR, Stride};
 use crate::llvm::{Block, IntPred, Type, Value};
 use crate::wir;
-use crate::wir::prefetch::Fact;
-use crate::wir::{Affine, Func, Kind, Op, OpKind, Shape};
-use ptx::ir::{Inst, RegClass};
-use ptx::isa::Op as O;
+use crate::wir::{Affine, Op, Shape};
+use ptx::ir::Inst;
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-/// Strides stay below this, so that sums of a few thousand of them do not overflow.
-const NEAR: u64 = 1 << 40;
-
-/// A 32-bit stride: a parameter times a constant; or a 64-bit one: the 32-bit stride, sign-extended, times
-/// another constant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Stride {
-    /// The offset of the parameter.
-    offset: u32,
-    times: u32,
-    wide: Option<u64>,
-}
-
-impl Stride {
-    /// The stride with so many bits.
-    fn resized(self, bits: u32) -> Option<Self> {
-        match (self.wide, bits) {
-            (None, 64) => Some(Self { wide: Some(1), ..self }),
-            (None, 32) | (Some(_), 64) => Some(self),
-            _ => None,
-        }
-    }
-
-    fn by(self, times: u64) -> Self {
-        match self.wide {
-            Some(wide) => Self { wide: Some(wide.wrapping_mul(times)), ..self },
-            None => Self { times: self.times.wrapping_mul(times as u32), ..self },
-        }
-    }
-
-    /// Whether the stride is so small for every parameter that all rows lie between the first and the last.
-    fn is_near(self) -> bool {
-        self.wide.is_some_and(|wide| (wide as i64).unsigned_abs() < NEAR >> 31)
-    }
-}
-
-/// The strides of a function that are a kernel parameter times a constant.
-#[derive(Default)]
-pub(super) struct SymbolicStrides {
-    /// The stride of each value.
-    known: HashMap<wir::Value, Stride>,
-    /// For each stride and width, the LLVM block in which it was read last, with the value.
-    read: RefCell<HashMap<(Stride, u32), (Block, Value)>>,
-}
+/// For each stride and width, the LLVM block in which it was read last, with the value.
+pub(super) type StrideReads = RefCell<HashMap<(Stride, u32), (Block, Value)>>;
 
 impl Codegen<'_> {
     /// The second scalar of a symbolic-stride address.
     pub(super) fn stride_of(&self, name: wir::Value) -> Option<Value> {
         match (self.shape(name), self.values.get(name)) {
             (Shape::Affine(pattern), Some(Repr::Bases(bases))) if !pattern.rows.is_empty() => {
-                match self.facts.symbolic_strides.known.get(&name) {
+                match self.facts.strides.get(&name) {
                     Some(stride) => Some(self.read_stride(*stride, self.scalar_type(self.kind(name)))),
                     None => bases.get(1).copied(),
                 }
@@ -91,7 +49,7 @@ impl Codegen<'_> {
         shift: impl Fn(&Self, Value) -> Value,
     ) -> Option<Rows> {
         let base = self.base(name, 0)?;
-        let near = self.facts.symbolic_strides.known.get(&name).is_some_and(|stride| stride.is_near());
+        let near = self.facts.strides.get(&name).is_some_and(|stride| stride.is_near());
         Some(Rows { scalars: [shift(self, base), self.stride_of(name)?], near })
     }
 
@@ -99,7 +57,7 @@ impl Codegen<'_> {
     fn read_stride(&self, stride: Stride, ty: Type) -> Value {
         let here = self.b.current_block();
         let key = (stride, ty.element_bits());
-        let known = self.facts.symbolic_strides.read.borrow().get(&key).copied();
+        let known = self.passes.stride_reads.borrow().get(&key).copied();
         if let Some((_, value)) = known.filter(|(block, _)| *block == here) {
             return value;
         }
@@ -114,123 +72,8 @@ impl Codegen<'_> {
                 value = self.b.mul(value, self.c64(wide));
             }
         }
-        self.facts.symbolic_strides.read.borrow_mut().insert(key, (here, value));
+        self.passes.stride_reads.borrow_mut().insert(key, (here, value));
         value
-    }
-
-    /// Finds the values whose stride is a parameter times a constant.
-    pub(super) fn find_symbolic_strides(&mut self) {
-        let func = self.job.func;
-        // For each value: not visited, or its stride if it has one of this form.
-        let mut found: Vec<Option<Option<Stride>>> = vec![None; func.kinds.len()];
-        let mut changed = (0..).map(wir::Value).take(func.kinds.len()).any(|name| has_rows(func, name));
-        while std::mem::take(&mut changed) {
-            for node in &func.blocks {
-                for phi in node.phis.iter().filter(|phi| has_rows(func, phi.def)) {
-                    for from in &phi.from {
-                        let new = if has_rows(func, *from) { found[from.0 as usize] } else { Some(None) };
-                        changed |= meet(&mut found[phi.def.0 as usize], new);
-                    }
-                }
-                for op in &node.ops {
-                    for def in op.defs.iter().filter(|def| has_rows(func, **def)) {
-                        let new = self.stride_by(op, *def, &found);
-                        changed |= meet(&mut found[def.0 as usize], new);
-                    }
-                }
-            }
-        }
-        let all = (0..).map(wir::Value).zip(found);
-        self.facts.symbolic_strides.known = all.filter_map(|(name, found)| Some((name, found??))).collect();
-    }
-
-    /// The stride of an operation's result, as far as the strides of its sources are known.
-    fn stride_by(
-        &self,
-        op: &Op,
-        def: wir::Value,
-        found: &[Option<Option<Stride>>],
-    ) -> Option<Option<Stride>> {
-        let func = self.job.func;
-        match &op.kind {
-            OpKind::Restore(resume, reg) => match func.kept(*resume, *reg) {
-                Some(name) if has_rows(func, name) => found[name.0 as usize],
-                _ => Some(None),
-            },
-            OpKind::Inst(site) => match site.inst(self.job.function) {
-                Some(inst) => self.stride_by_inst(inst, op, def, found),
-                None => Some(None),
-            },
-            _ => Some(None),
-        }
-    }
-
-    /// The stride of an instruction's result. It equals the value that [`Codegen::stride_made`] emits.
-    fn stride_by_inst(
-        &self,
-        inst: &Inst,
-        op: &Op,
-        def: wir::Value,
-        found: &[Option<Option<Stride>>],
-    ) -> Option<Option<Stride>> {
-        let func = self.job.func;
-        let bits = match func.kinds[def.0 as usize] {
-            Kind::Reg(RegClass::R32) => 32,
-            Kind::Reg(RegClass::R64) => 64,
-            _ => return Some(None),
-        };
-        let Some(expr) = Expr::of(inst) else { return Some(None) };
-        let sources = operands(inst, op);
-        let name = |at: usize| sources.get(at).and_then(|source| source.value());
-        let of = |at: usize| name(at).filter(|name| has_rows(func, *name));
-        let known = |name: wir::Value| found[name.0 as usize].map(|found| found?.resized(bits));
-        let constant = |at: usize| sources.get(at)?.constant(func);
-        match expr.arith {
-            Arith::Copy | Arith::Convert(_) | Arith::ToGeneric(_) | Arith::FromGeneric(_) => {
-                of(0).map_or(Some(None), known)
-            }
-            Arith::Add | Arith::Or | Arith::Xor => of(0).or_else(|| of(1)).map_or(Some(None), known),
-            Arith::Sub => of(0).map_or(Some(None), known),
-            Arith::Shl => match (of(0), constant(1).filter(|by| *by < bits.into())) {
-                (Some(name), Some(by)) => known(name).map(|found| Some(found?.by(1 << by))),
-                _ => Some(None),
-            },
-            Arith::Mul { .. } | Arith::Mad { .. } => {
-                for (at, other) in [(0, 1), (1, 0)] {
-                    if let (Some(name), Some(k)) = (of(at), constant(other)) {
-                        return known(name).map(|found| Some(found?.by(expr.number(k) as u64)));
-                    }
-                }
-                for (at, other) in [(0, 1), (1, 0)] {
-                    let (Some(rows), Some(stride)) = (name(at), name(other)) else { continue };
-                    let class = |name: wir::Value| &func.shapes[name.0 as usize];
-                    let counts = matches!(class(rows), Shape::Affine(p) if p.rows.is_empty());
-                    if counts && matches!(class(stride), Shape::Uniform(_) | Shape::Bottom) {
-                        let signed = bits == 32 || expr.ty.is_signed();
-                        let stride = self.param_of(stride).filter(|_| signed);
-                        return Some(stride.and_then(|stride| stride.resized(bits)));
-                    }
-                }
-                of(2).map_or(Some(None), known)
-            }
-            _ => Some(None),
-        }
-    }
-
-    /// The 32-bit parameter that a value was loaded from.
-    fn param_of(&self, name: wir::Value) -> Option<Stride> {
-        let func = self.job.func;
-        let root = self.facts.analyses.constants.roots()[name.0 as usize];
-        let OpKind::Inst(site) = self.facts.def_use.op_of(func, root)?.kind else { return None };
-        let inst = site.inst(self.job.function)?;
-        let words = [name, root].iter().all(|name| func.kinds[name.0 as usize] == Kind::Reg(RegClass::R32));
-        if !words || inst.op != O::Ld || inst.guard.is_some() {
-            return None;
-        }
-        match scalar_evolution::param(self.job.function, inst)? {
-            Fact::Param { offset, bits: 32 } => Some(Stride { offset, times: 1, wide: None }),
-            Fact::Param { .. } | Fact::Ctas(_) => None,
-        }
     }
 
     /// The base address of a chunk's row.
@@ -400,19 +243,4 @@ impl Codegen<'_> {
         }
         Addresses::Affine(bases, apart)
     }
-}
-
-/// Whether a value has a symbolic stride.
-fn has_rows(func: &Func, name: wir::Value) -> bool {
-    matches!(&func.shapes[name.0 as usize], Shape::Affine(pattern) if !pattern.rows.is_empty())
-}
-
-/// Merges new information into what is known. Returns whether anything changed.
-fn meet(known: &mut Option<Option<Stride>>, new: Option<Option<Stride>>) -> bool {
-    let both = match (*known, new) {
-        (have, None) => have,
-        (None, new) => new,
-        (Some(have), Some(new)) => Some(if have == new { have } else { None }),
-    };
-    std::mem::replace(known, both) != both
 }

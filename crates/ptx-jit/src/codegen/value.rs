@@ -276,31 +276,6 @@ impl Codegen<'_> {
         }
     }
 
-    /// For each value, whether it is a mask that at most side exits read. Such a mask is computed at the side
-    /// exit.
-    pub(super) fn find_rarely_read_masks(&self) -> Vec<bool> {
-        let func = self.job.func;
-        let mut rare = vec![true; func.kinds.len()];
-        let mut work = Vec::new();
-        for node in &func.blocks {
-            node.phis.iter().for_each(|phi| work.extend(&phi.from));
-            node.term.for_each_use(&mut |name| work.push(name));
-            for op in &node.ops {
-                if !matches!(op.kind, OpKind::And | OpKind::AndNot | OpKind::Or) {
-                    work.extend(&op.uses);
-                }
-            }
-        }
-        while let Some(name) = work.pop() {
-            if std::mem::replace(&mut rare[name.0 as usize], false)
-                && let Some(op) = self.facts.def_use.op_of(func, name)
-            {
-                work.extend(&op.uses);
-            }
-        }
-        rare
-    }
-
     pub(super) fn mask_and(&self, a: Mask, b: Mask) -> Mask {
         self.mask_made(a, b, Self::bits_and, |emit, a, b| {
             match (emit.is_all_or_none(a), emit.is_all_or_none(b)) {
