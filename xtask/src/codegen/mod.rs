@@ -284,18 +284,25 @@ fn build(commit: &str, folder: &Path) -> Result<PathBuf, String> {
     if !source.is_dir() {
         git(&["worktree", "add", "--detach", &place, commit])?;
     }
-    let build = crate::root().join("target/codegen/build");
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--release", "--package", "xtask", "--target-dir"]).arg(&build).current_dir(&source);
     eprintln!("building {commit}, which takes minutes");
+    let built = build_worktree(&source, &program);
+    git(&["worktree", "remove", "--force", &place])?;
+    built.map_err(|why| format!("{commit}: {why}"))?;
+    Ok(program)
+}
+
+/// Builds a worktree, and copies its program.
+fn build_worktree(source: &Path, program: &Path) -> Result<(), String> {
+    let folder = crate::root().join("target/codegen/build");
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--release", "--package", "xtask", "--target-dir"]).arg(&folder).current_dir(source);
     let status = cargo.status().map_err(|e| format!("cargo does not start: {e}"))?;
     if !status.success() {
-        return Err(format!("{commit} does not build: {status}"));
+        return Err(format!("it does not build: {status}"));
     }
-    std::fs::copy(build.join("release/xtask"), &program)
+    std::fs::copy(folder.join("release/xtask"), program)
         .map_err(|e| format!("{}: {e}", program.display()))?;
-    git(&["worktree", "remove", "--force", &place])?;
-    Ok(program)
+    Ok(())
 }
 
 fn run(program: &Path, list: &Path, more: &[&str], what: &str) -> Result<String, String> {
