@@ -42,9 +42,6 @@ fn report(checked: &ptxvm::Checked, options: &CheckOptions, exit: &mut Exit) {
     }
 }
 
-/// The most lines that are named of a warning that is given for several. Chosen: about as long as a warning.
-const LINES: usize = 40;
-
 /// Prints the diagnostics of a check on standard error: as text, or one JSON object per line. After `most`
 /// errors (0: no limit) only their number is printed. As text, a warning that differs from an earlier one in
 /// its place only is a line number behind that one.
@@ -116,11 +113,7 @@ fn also_on(lines: &[u32]) -> String {
     if lines.is_empty() {
         return String::new();
     }
-    let shown: Vec<String> = lines.iter().take(LINES).map(u32::to_string).collect();
+    let shown: Vec<String> = lines.iter().map(u32::to_string).collect();
     let plural = if lines.len() == 1 { "" } else { "s" };
-    let more = match lines.len().saturating_sub(LINES) {
-        0 => String::new(),
-        more => format!(", and {more} more (--format json)"),
-    };
-    format!("note: the same on line{plural} {}{more}\n", shown.join(", "))
+    format!("note: the same on line{plural} {}\n", shown.join(", "))
 }
