@@ -505,7 +505,7 @@ impl Codegen<'_> {
 
     /// Emits the operation of a block with that index.
     fn op(&mut self, node: &wir::Block, at: usize) {
-        if node.strips.as_ref().is_some_and(|strips| strips.ends.contains(&at)) {
+        if node.strips.as_ref().is_some_and(|strips| strips.ends_before(at)) {
             self.close_section();
         }
         let op = &node.ops[at];

@@ -202,14 +202,15 @@ impl Plan {
         self.lines(side)[0].len()
     }
 
-    /// Bytes from what one step multiplies to what the next one multiplies.
+    /// The distance in bytes between the operands of two consecutive steps.
     pub(crate) fn stride(&self, side: Side) -> usize {
         let period = self.period(side);
         let all = if period == 1 { 1 } else { self.lines(side).len() * period };
         all * self.arithmetic.cell_bytes()
     }
 
-    /// The place in an unpacked matrix of what a step multiplies of a combination of lines, in bytes.
+    /// The offset in bytes of a step's operand in an unpacked matrix. `lines`: the index of its combination
+    /// of lines.
     pub(crate) fn place(&self, side: Side, step: usize, lines: usize) -> usize {
         let period = self.period(side);
         let each = if period == 1 { self.steps() } else { period };

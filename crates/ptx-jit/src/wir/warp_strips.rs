@@ -18,11 +18,17 @@ pub(crate) struct Strips {
     /// The index of the first access of shared memory that strips can keep in registers, and whether the
     /// block begins a section for it. `None`: it has no such access.
     pub(crate) begin: Option<(usize, Decision<()>)>,
-    /// The indices of the operations before which a section ends, because they are not done warp by warp.
+    /// The indices of the operations before which a section ends, because they are not done warp by warp, in
+    /// ascending order.
     pub(crate) ends: Vec<usize>,
 }
 
 impl Strips {
+    /// Whether a section ends before the operation with that index.
+    pub(crate) fn ends_before(&self, at: usize) -> bool {
+        self.ends.binary_search(&at).is_ok()
+    }
+
     /// The line of the text form, if the block begins a section.
     pub(crate) fn text(&self, block: &Block) -> Option<String> {
         match self.begin {

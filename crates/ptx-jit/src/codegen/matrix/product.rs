@@ -38,10 +38,15 @@ const COLUMNS: usize = 4;
 
 /// For each element, the last place of a fragment that holds it, which is the one that the interpreter reads.
 fn places(fragment: &Fragment) -> Vec<usize> {
-    let count = fragment.elements().iter().max().map_or(0, |last| usize::from(*last) + 1);
-    let mut places = vec![0; count];
-    for (place, element) in fragment.elements().iter().enumerate() {
-        places[usize::from(*element)] = place;
+    inverse(fragment.elements().iter().map(|element| usize::from(*element)))
+}
+
+/// For each element, its last place in a sequence.
+fn inverse(elements: impl Iterator<Item = usize>) -> Vec<usize> {
+    let mut places = Vec::new();
+    for (place, element) in elements.enumerate() {
+        places.resize(places.len().max(element + 1), 0);
+        places[element] = place;
     }
     places
 }
@@ -274,8 +279,7 @@ impl<'b, 'm> Emitter<'b, 'm> {
             if plan.product.types.d == Ty::F32 && !plan.satfinite {
                 results = self.canonical(function, results);
             }
-            let mut found = vec![0; plan.results.len()];
-            plan.results.iter().enumerate().for_each(|(at, element)| found[*element] = at);
+            let found = inverse(plan.results.iter().copied());
             let table: Vec<usize> = d.elements().iter().map(|element| found[usize::from(*element)]).collect();
             for (at, vector) in permute(b, &results, &table).into_iter().enumerate() {
                 b.store(vector, b.offset(params[3], (at * self.words() * 4) as u64), 16);
@@ -298,8 +302,7 @@ impl<'b, 'm> Emitter<'b, 'm> {
             (b.current_block(), b.append_block(function, "nan"), b.append_block(function, "numbers"));
         b.cond_br(nan, rare, done, Likely::No);
         b.position_at_end(rare);
-        let exact =
-            |bits: &Value| b.select(unordered(*bits, *bits), b.const_splat(bits.ty(), 0x7fff_ffff), *bits);
+        let exact = |bits: &Value| self.lower(bits.ty().lanes()).canonical_f32(*bits);
         let exact: Vec<Value> = numbers.iter().map(exact).collect();
         b.br(done);
         b.position_at_end(done);
@@ -315,13 +318,11 @@ impl<'b, 'm> Emitter<'b, 'm> {
     /// The vectors of D in blocks that are computed together. Beside their sums there are registers for
     /// elements of A and B; each block needs few different ones.
     fn blocks(&self, plan: &Plan) -> Vec<Vec<usize>> {
-        let most = self.level().vector_registers() as usize * 3 / 4;
-        let size = most.next_power_of_two() / if most.is_power_of_two() { 1 } else { 2 };
-        let columns = size.min(COLUMNS);
+        let size = 1 << (self.level().vector_registers() * 3 / 4).ilog2();
         let mut order: Vec<usize> = (0..plan.vectors.len()).collect();
         order.sort_by_key(|at| {
             let [a, b] = plan.vectors[*at];
-            (b / columns, a, b)
+            (b / COLUMNS, a, b)
         });
         order.chunks(size).map(<[usize]>::to_vec).collect()
     }
@@ -422,7 +423,7 @@ impl<'b, 'm> Emitter<'b, 'm> {
         sums
     }
 
-    /// What one step multiplies of a combination of lines, for each lane of a vector of D.
+    /// The operand of one step: for each lane of a vector of D, its elements of A or of B.
     fn lines(&self, plan: &Plan, side: Side, unpacked: Value, step: usize, lines: usize) -> Value {
         let b = self.b;
         let (period, cell) = (plan.period(side), plan.arithmetic.cell_bytes());
