@@ -105,8 +105,12 @@ fn products_in_double_precision() {
 }
 
 #[test]
-fn products_of_complex_numbers() {
+fn products_of_complex_numbers_in_single_precision() {
     gemm::<C32>();
+}
+
+#[test]
+fn products_of_complex_numbers_in_double_precision() {
     gemm::<C64>();
 }
 

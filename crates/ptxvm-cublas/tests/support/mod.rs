@@ -224,9 +224,9 @@ pub(crate) fn values<T: Number>(seed: u64, count: usize) -> Vec<T> {
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
-        (state >> 33) as f64
+        ((state >> 33) % 5) as f64 - 2.0
     };
-    (0..count).map(|_| T::of(C64::new(next() % 5.0 - 2.0, next() % 5.0 - 2.0))).collect()
+    (0..count).map(|_| T::of(C64::new(next(), next()))).collect()
 }
 
 /// A matrix of the reference, in column order.
@@ -263,9 +263,23 @@ impl Dense {
 
     pub(crate) fn times(&self, other: &Self) -> Self {
         assert_eq!(self.columns, other.rows);
-        Self::new(self.rows, other.columns, |i, j| {
-            (0..self.columns).map(|l| self.at(i, l) * other.at(l, j)).sum()
-        })
+        let mut product = Self::new(self.rows, other.columns, |_, _| C64::default());
+        for j in 0..other.columns {
+            let sums = &mut product.values[j * self.rows..][..self.rows];
+            for l in 0..self.columns {
+                let (column, factor) = (&self.values[l * self.rows..][..self.rows], other.at(l, j));
+                // Tests are compiled without optimisation, where this form takes a quarter of the time that
+                // iterators and operators of complex numbers take.
+                let mut i = 0;
+                while i < self.rows {
+                    let (sum, value) = (&mut sums[i], &column[i]);
+                    sum.re += value.re * factor.re - value.im * factor.im;
+                    sum.im += value.re * factor.im + value.im * factor.re;
+                    i += 1;
+                }
+            }
+        }
+        product
     }
 
     /// self factor + other other_factor
