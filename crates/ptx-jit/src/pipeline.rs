@@ -20,7 +20,8 @@ use crate::opt::chunk_loops::Sections;
 use crate::opt::prefetch::{Prefetching, deferred};
 use crate::opt::version_unmasked::Versioning;
 use crate::opt::{
-    barrier_slots, dce, endpoint_tests, float_chains, gvn, phi_elim, version_indices, warp_strips,
+    barrier_slots, dce, endpoint_tests, float_chains, gvn, phi_elim, sink_masks, version_indices,
+    version_prefix, warp_strips,
 };
 use crate::target::Target;
 use crate::tuning::{
@@ -76,10 +77,14 @@ pub enum Pass {
     Prefetches,
     /// Where registers are saved at barriers, and which stores are left out.
     BarrierSlots,
+    /// Versions of masked blocks of a coarse warp for its leading lanes.
+    VersionPrefix,
     /// Versions of masked blocks that load for all lanes.
     VersionUnmasked,
     /// Which sections of blocks are executed chunk by chunk, and where deferred prefetches are issued.
     ChunkLoops,
+    /// Which masks of a coarse warp are computed where they are read.
+    SinkMasks,
     /// Which branches decide by the first and the last lane, where they can.
     EndpointTests,
     /// Which blocks of a coarse warp are executed warp by warp, with shared memory in registers.
@@ -88,7 +93,7 @@ pub enum Pass {
 
 impl Pass {
     /// All passes, in their order.
-    pub const ALL: [Pass; 22] = [
+    pub const ALL: [Pass; 24] = [
         Pass::Divergence,
         Pass::IfConvert,
         Pass::Build,
@@ -107,8 +112,10 @@ impl Pass {
         Pass::Groups,
         Pass::Prefetches,
         Pass::BarrierSlots,
+        Pass::VersionPrefix,
         Pass::VersionUnmasked,
         Pass::ChunkLoops,
+        Pass::SinkMasks,
         Pass::EndpointTests,
         Pass::WarpStrips,
     ];
@@ -134,8 +141,10 @@ impl Pass {
             Pass::Groups => "groups",
             Pass::Prefetches => "prefetches",
             Pass::BarrierSlots => "barrier-slots",
+            Pass::VersionPrefix => "version-prefix",
             Pass::VersionUnmasked => "version-unmasked",
             Pass::ChunkLoops => "chunk-loops",
+            Pass::SinkMasks => "sink-masks",
             Pass::EndpointTests => "endpoint-tests",
             Pass::WarpStrips => "warp-strips",
         }
@@ -271,7 +280,8 @@ fn is_too_much(func: &Func, divergence: &divergence::Facts) -> bool {
 
 /// Makes chains of arithmetic, and plans how a function accesses memory, after which it is complete: the
 /// strategy of each access, the bounds checks and the groups of accesses of each block, the prefetches,
-/// versions of blocks for all lanes, chunk loops, endpoint tests, and warp strips.
+/// versions of blocks for leading lanes and for all lanes, chunk loops, sunk masks, endpoint tests, and warp
+/// strips.
 /// `by_warp`: whether a coarse warp computes vectors warp by warp. Returns what is known of its values.
 pub(crate) fn plan_memory(
     func: &mut Func,
@@ -306,7 +316,7 @@ pub(crate) fn plan_memory(
     if passes.has(Pass::LoopPredication) {
         let planner = Planner { func, function, program, layout, objects, launch, target };
         let vectors = planner.vectors();
-        predicate::predicate(func, function, vectors);
+        predicate::predicate(func, function, &analyses.def_use, vectors);
     }
     if passes.has(Pass::Groups) {
         let planner = Planner { func, function, program, layout, objects, launch, target };
@@ -316,12 +326,19 @@ pub(crate) fn plan_memory(
         }
     }
     if passes.has(Pass::Prefetches) {
-        analyses.evolution = ScalarEvolution::new(func, function, launch);
+        analyses.evolution = ScalarEvolution::new(func, function, &analyses.def_use, launch);
         let (evolution, loops) = (&analyses.evolution, loop_kinds(function));
         Prefetching { program, function, launch, target, by_warp, evolution, loops: &loops }.decide(func);
     }
     if passes.has(Pass::BarrierSlots) {
-        func.slot_memory = Some(Rc::new(barrier_slots::assign(func, launch, target)));
+        func.slot_memory = Some(Rc::new(barrier_slots::assign(func, &analyses.def_use, launch, target)));
+    }
+    if passes.has(Pass::VersionPrefix) {
+        let planner = Planner { func, function, program, layout, objects, launch, target };
+        let decisions = version_prefix::decide(planner, &mut analyses);
+        for (id, decision) in decisions {
+            func.blocks[id.0 as usize].leading = Some(decision);
+        }
     }
     if passes.has(Pass::VersionUnmasked) {
         let planner = Planner { func, function, program, layout, objects, launch, target };
@@ -338,8 +355,14 @@ pub(crate) fn plan_memory(
         }
         deferred::issue(func, function, launch);
     }
+    if passes.has(Pass::SinkMasks) {
+        let sunk = sink_masks::find(func, function, launch, &analyses);
+        for (block, sunk) in func.blocks.iter_mut().zip(sunk) {
+            block.sunk = sunk;
+        }
+    }
     if passes.has(Pass::EndpointTests) {
-        for (id, test) in endpoint_tests::find(func, function) {
+        for (id, test) in endpoint_tests::find(func, function, &analyses) {
             func.blocks[id.0 as usize].endpoint_test = Some(Rc::new(test));
         }
     }

@@ -43,8 +43,10 @@ pub fn after(
         | Pass::Groups
         | Pass::Prefetches
         | Pass::BarrierSlots
+        | Pass::VersionPrefix
         | Pass::VersionUnmasked
         | Pass::ChunkLoops
+        | Pass::SinkMasks
         | Pass::EndpointTests
         | Pass::WarpStrips => Pass::VersionIndices,
         other => other,
@@ -109,8 +111,10 @@ pub fn on_text(
         | Pass::Groups
         | Pass::Prefetches
         | Pass::BarrierSlots
+        | Pass::VersionPrefix
         | Pass::VersionUnmasked
         | Pass::ChunkLoops
+        | Pass::SinkMasks
         | Pass::EndpointTests
         | Pass::WarpStrips => {
             plan(&mut func, (program, function), (launch, target), Passes::without(None, pass));

@@ -401,9 +401,9 @@ pub(crate) const LOOP_PREDICATION_MIN_ADDRESSES: usize = 4;
 /// How many definitions are followed to find how an address steps. Chosen: an element of a matrix has ten.
 pub(crate) const LOOP_PREDICATION_MAX_DEFINITIONS: u32 = 64;
 
-/// The most blocks of a function in which endpoint tests are looked for: each test visits all blocks. Chosen:
-/// ordinary kernels have a tenth.
-pub(crate) const ENDPOINT_TEST_MAX_BLOCKS: usize = 2_000;
+/// The most blocks of a function in which the readers of each value are listed. Without them there are no
+/// endpoint tests, and no masks are sunk. Chosen: ordinary kernels have a tenth.
+pub(crate) const READERS_MAX_BLOCKS: usize = 2_000;
 
 /// The most comparisons, and operations that join them, of an endpoint test. Chosen: a point inside of a
 /// three-dimensional grid and not on its border has half.

@@ -8,6 +8,7 @@ pub(crate) mod any_nan;
 pub(crate) mod constant;
 pub(crate) mod divergence;
 pub(crate) mod expr;
+pub(crate) mod leading_lanes;
 pub(crate) mod loop_kind;
 pub mod range;
 pub(crate) mod rare_mask;
@@ -16,15 +17,25 @@ pub mod shape;
 pub(crate) mod symbolic_stride;
 pub(crate) mod thread_constant;
 
-use crate::tuning::LARGE_FUNCTION_MIN_INSTRUCTIONS;
+use crate::tuning::{LARGE_FUNCTION_MIN_INSTRUCTIONS, READERS_MAX_BLOCKS};
+use crate::wir::dom::Dominators;
+use crate::wir::uses::{DefUse, Readers};
 use crate::wir::{Func, LaunchShape, Op, OpKind};
 use ptx::ir::{Function, Program};
 use ptx::isa::{Space, TyKind};
 use ptx_exec::layout::Layout;
 
 /// What is known of the values of a function when code is generated.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Analyses {
+    /// Where each value is defined, and how often it is read.
+    pub(crate) def_use: DefUse,
+    /// The blocks that read each value; not listed for functions of more than [`READERS_MAX_BLOCKS`].
+    pub(crate) readers: Readers,
+    /// Which blocks are on every path to a block.
+    pub(crate) dominators: Dominators,
+    /// For each value, whether it is a mask that at most side exits read.
+    pub(crate) rare: Vec<bool>,
     /// The range of each value.
     pub(crate) bounds: Vec<Option<range::Bound>>,
     pub(crate) addresses: address::AddressFacts,
@@ -55,7 +66,18 @@ impl Analyses {
         let addresses = address::AddressFacts::find(func, function, &bounds);
         let facts = constant::Facts { func, function, program, layout, launch, bounds: &bounds };
         let constants = constant::Constants::find(facts);
-        Analyses { bounds, addresses, constants, ..Self::default() }
+        let def_use = DefUse::new(func);
+        let few = func.blocks.len() <= READERS_MAX_BLOCKS;
+        Analyses {
+            readers: if few { Readers::new(func) } else { Readers::default() },
+            dominators: Dominators::new(func),
+            rare: rare_mask::find(func, &def_use),
+            def_use,
+            bounds,
+            addresses,
+            constants,
+            evolution: scalar_evolution::ScalarEvolution::default(),
+        }
     }
 }
 

@@ -27,13 +27,13 @@ pub(crate) struct ScalarEvolution {
 }
 
 impl ScalarEvolution {
-    pub(crate) fn new(func: &Func, function: &Function, shape: LaunchShape) -> Self {
+    pub(crate) fn new(func: &Func, function: &Function, def_use: &DefUse, shape: LaunchShape) -> Self {
         let mut find = Find { func, function, shape, values: vec![None; func.kinds.len()] };
         find.values = find.all(Of::Value, &HashMap::new());
         let none = HashMap::new();
         let cta = [0, 1].map(|axis| find.all(Of::Cta(axis), &none));
         let mut turn: Vec<Option<Product>> = vec![None; func.kinds.len()];
-        for steps in find.steps() {
+        for steps in find.steps(def_use) {
             let all = find.all(Of::Turn, &steps);
             for (have, new) in turn.iter_mut().zip(all) {
                 if new.is_some_and(|new| !new.is_zero()) {
@@ -183,16 +183,15 @@ impl Find<'_> {
 
     /// The steps of phis in loops whose iterations meet at barriers or whose step is a product, from the
     /// outermost loop to the innermost.
-    fn steps(&self) -> Vec<HashMap<wir::Value, Product>> {
+    fn steps(&self, defs: &DefUse) -> Vec<HashMap<wir::Value, Product>> {
         let func = self.func;
-        let defs = DefUse::new(func);
         let mut loops: Vec<(u32, BlockId, HashMap<wir::Value, Product>)> = Vec::new();
         for (at, node) in (0..).zip(&func.blocks) {
             let mut steps = HashMap::new();
             for phi in &node.phis {
                 let mut left = SCALAR_EVOLUTION_MAX_DEFINITIONS;
                 let mut steps_on = |from: &wir::Value| {
-                    let (step, crossed) = self.step(&defs, *from, phi.def, false, &mut left)?;
+                    let (step, crossed) = self.step(defs, *from, phi.def, false, &mut left)?;
                     (crossed || !step.is_constant()).then_some(step)
                 };
                 if let Some(step) = phi.from.iter().find_map(&mut steps_on) {

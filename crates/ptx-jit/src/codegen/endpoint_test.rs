@@ -8,19 +8,12 @@ use super::Codegen;
 use crate::analysis::expr::{Operand, operands};
 use crate::llvm::{IntPred, Likely, Value};
 use crate::opt::endpoint_tests::{Made, made};
-use crate::tuning::ENDPOINT_TEST_MAX_BLOCKS;
 use crate::wir;
 use crate::wir::endpoint_test::EndpointTest;
-use crate::wir::uses::Readers;
-use crate::wir::{BlockId, Cond, Func, Op, Shape, Term};
+use crate::wir::{BlockId, Cond, Op, Shape, Term};
 use ptx::ir::Inst;
 use ptx::isa::{Cmp, Ty};
 use std::rc::Rc;
-
-/// The readers of each value, if the function has few blocks.
-pub(super) fn readers(func: &Func) -> Readers {
-    if func.blocks.len() > ENDPOINT_TEST_MAX_BLOCKS { Readers::default() } else { Readers::new(func) }
-}
 
 /// One side of a comparison.
 pub(super) enum Side {

@@ -155,8 +155,8 @@ impl Codegen<'_> {
 
     /// Whether a value that is emitted is available in the current block.
     fn is_available(&self, name: wir::Value) -> bool {
-        let (def, here) = (self.facts.def_use.def(name), self.position.node);
-        def.zip(here).is_some_and(|(def, here)| self.facts.dominators.dominates(def.block(), here))
+        let (def, here) = (self.facts.analyses.def_use.def(name), self.position.node);
+        def.zip(here).is_some_and(|(def, here)| self.facts.analyses.dominators.dominates(def.block(), here))
     }
 
     /// A new block that saves some values and continues with a chain.

@@ -105,7 +105,7 @@ impl Codegen<'_> {
     /// The bits of a chunk of a predicate.
     pub(super) fn predicate_bits(&mut self, pred: wir::Value, chunk: u32) -> LaneBits {
         // The version that is emitted has no active lane there, and only it reads what it defines.
-        let at = self.facts.def_use.op(pred).map(|(at, _)| at);
+        let at = self.facts.analyses.def_use.op(pred).map(|(at, _)| at);
         if self.is_beyond(chunk) && at.is_some() && at == self.position.versioned_block {
             return LaneBits::Known(0);
         }

@@ -75,7 +75,7 @@ impl<'a> Codegen<'a> {
             return Made::Is(plain(from));
         }
         let func = self.job.func;
-        let Some(op) = self.facts.def_use.op_of(func, name) else { return Made::Other };
+        let Some(op) = self.facts.analyses.def_use.op_of(func, name) else { return Made::Other };
         let read = match &op.kind {
             OpKind::Inst(_) => op.uses.get(1..).unwrap_or_default(),
             _ => op.uses.as_slice(),

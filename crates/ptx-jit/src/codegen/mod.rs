@@ -572,7 +572,7 @@ impl Codegen<'_> {
             OpKind::Truths { negated } => Repr::Mask(self.truths(op.uses[0], *negated)),
             OpKind::InRange { first, count } => Repr::Mask(self.in_range(op.uses[0], *first, *count)),
             OpKind::Picks { site, second } => Repr::Scalar(self.picks(*site, *second, op)),
-            OpKind::And | OpKind::AndNot | OpKind::Or if self.facts.rare[op.defs[0].0 as usize] => {
+            OpKind::And | OpKind::AndNot | OpKind::Or if self.facts.analyses.rare[op.defs[0].0 as usize] => {
                 self.values.later.insert(op.defs[0], op.clone());
                 return;
             }

@@ -23,8 +23,6 @@ pub(super) struct Position {
     pub(super) version: Option<Rc<Version>>,
     /// The WIR block that is emitted in several versions.
     pub(super) versioned_block: Option<BlockId>,
-    /// The number of versions so far.
-    pub(super) versions: u32,
     /// Whether the access was checked where its block began.
     pub(super) access_checked: bool,
     /// For a load, the result of a coalesced gather: whether it was done, and a vector for each chunk.

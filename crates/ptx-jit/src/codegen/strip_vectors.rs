@@ -124,7 +124,7 @@ impl Codegen<'_> {
         if let Some(from) = self.fused_from(name) {
             return Some(from);
         }
-        let op = self.facts.def_use.op_of(self.job.func, name)?;
+        let op = self.facts.analyses.def_use.op_of(self.job.func, name)?;
         match (&op.kind, self.emitted_part(*op.uses.first()?, c)?) {
             (OpKind::SelectMask, LaneBits::Known(0)) => Some(op.uses[2]),
             (OpKind::SelectMask, LaneBits::Known(bits)) if bits == self.all_bits() => Some(op.uses[1]),

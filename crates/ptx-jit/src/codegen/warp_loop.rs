@@ -169,7 +169,7 @@ impl Codegen<'_> {
             }
         }
         let mut defs = own.iter().flat_map(|at| &node.ops[*at].defs);
-        defs.all(|def| self.facts.def_use.reads(*def) <= reads.get(def).copied().unwrap_or(0))
+        defs.all(|def| self.facts.analyses.def_use.reads(*def) <= reads.get(def).copied().unwrap_or(0))
     }
 
     fn emit_warp_loop(

@@ -28,7 +28,7 @@ use ptx_exec::native::{Held, SavedReg};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The slots of all saved registers of a function.
-pub(crate) fn assign(func: &Func, launch: LaunchShape, target: Target) -> SlotMemory {
+pub(crate) fn assign(func: &Func, def_use: &DefUse, launch: LaunchShape, target: Target) -> SlotMemory {
     let mut homes = SlotMemory::default();
     let mut known: HashMap<(Reg, Held), usize> = HashMap::new();
     let mut patterns = Patterns::default();
@@ -51,8 +51,7 @@ pub(crate) fn assign(func: &Func, launch: LaunchShape, target: Target) -> SlotMe
     if homes.places.is_empty() || homes.places.len() * func.blocks.len() > BARRIER_SLOT_MAX_FACTS {
         return homes;
     }
-    let def_use = DefUse::new(func);
-    let flow = Flow::new(func, &def_use, &homes);
+    let flow = Flow::new(func, def_use, &homes);
     let mut stores = EdgeStores::new();
     let mut ends = flow.contents(&homes, &stores);
     for _ in 0..BARRIER_SLOT_HOIST_ROUNDS {

@@ -8,11 +8,10 @@
 //! Invariant: what a test leaves out is read only where the test has failed. A test takes no edge on which
 //! values are stored in barrier slots.
 
+use crate::analysis::Analyses;
 use crate::analysis::expr::{Arith, Expr, Operand, operands};
-use crate::tuning::{ENDPOINT_TEST_MAX_BLOCKS, ENDPOINT_TEST_MAX_COMPARISONS};
-use crate::wir::dom::Dominators;
+use crate::tuning::{ENDPOINT_TEST_MAX_COMPARISONS, READERS_MAX_BLOCKS};
 use crate::wir::endpoint_test::EndpointTest;
-use crate::wir::uses::Readers;
 use crate::wir::{Block, BlockId, Cond, Func, Op, OpKind, Shape, Term, Value};
 use ptx::ir::{Function, Inst};
 use ptx::isa::Ty;
@@ -22,8 +21,7 @@ use std::collections::HashSet;
 struct Tests<'a> {
     func: &'a Func,
     function: &'a Function,
-    readers: Readers,
-    dominators: Dominators,
+    analyses: &'a Analyses,
 }
 
 /// How a predicate is computed.
@@ -52,12 +50,11 @@ pub(crate) fn made<'f>(function: &'f Function, op: &Op) -> Option<Made<'f>> {
 }
 
 /// The test of each block that ends with one.
-pub(crate) fn find(func: &Func, function: &Function) -> Vec<(BlockId, EndpointTest)> {
-    if func.blocks.len() > ENDPOINT_TEST_MAX_BLOCKS {
+pub(crate) fn find(func: &Func, function: &Function, analyses: &Analyses) -> Vec<(BlockId, EndpointTest)> {
+    if func.blocks.len() > READERS_MAX_BLOCKS {
         return Vec::new();
     }
-    let (readers, dominators) = (Readers::new(func), Dominators::new(func));
-    let tests = Tests { func, function, readers, dominators };
+    let tests = Tests { func, function, analyses };
     let ids = (0..func.blocks.len() as u32).map(BlockId);
     ids.filter_map(|id| Some((id, tests.test_of(id)?))).collect()
 }
@@ -108,7 +105,9 @@ impl Tests<'_> {
                 })
             };
             mine.iter().all(|name| {
-                !read.contains(name) && !handed(name) && !self.readers.of(*name).iter().any(elsewhere)
+                !read.contains(name)
+                    && !handed(name)
+                    && !self.analyses.readers.of(*name).iter().any(elsewhere)
             })
         };
         let asks = &func.blocks[els.0 as usize];
@@ -150,6 +149,6 @@ impl Tests<'_> {
 
     /// Whether a block is reached only through one edge.
     fn is_behind(&self, (from, to): (BlockId, BlockId), block: BlockId) -> bool {
-        self.func.blocks[to.0 as usize].preds == [from] && self.dominators.dominates(to, block)
+        self.func.blocks[to.0 as usize].preds == [from] && self.analyses.dominators.dominates(to, block)
     }
 }

@@ -12,6 +12,8 @@ pub(crate) mod float_chains;
 pub(crate) mod gvn;
 pub(crate) mod phi_elim;
 pub(crate) mod prefetch;
+pub(crate) mod sink_masks;
 pub(crate) mod version_indices;
+pub(crate) mod version_prefix;
 pub(crate) mod version_unmasked;
 pub(crate) mod warp_strips;

@@ -18,7 +18,6 @@ use crate::mem::remarks::Remark;
 use crate::opt::checks::coalesce::Coalescing;
 use crate::tuning::{UNMASKED_VERSION_MAX_OPS, UNMASKED_VERSIONS_MAX};
 use crate::wir::decision::Decision;
-use crate::wir::uses::DefUse;
 use crate::wir::version::{Unmasked, Version};
 use crate::wir::{Block, BlockId, Kind, Op, OpKind, Shape, Term, Value};
 use ptx::ir::{Addr, Base, Inst, RegClass, Src};
@@ -30,7 +29,6 @@ pub(crate) struct Versioning<'a> {
     planner: Planner<'a>,
     analyses: &'a Analyses,
     coalescing: Coalescing<'a>,
-    def_use: DefUse,
 }
 
 impl Decision<Unmasked> {
@@ -47,8 +45,7 @@ impl Decision<Unmasked> {
 
 impl<'a> Versioning<'a> {
     pub(crate) fn new(planner: Planner<'a>, analyses: &'a Analyses) -> Self {
-        let (coalescing, def_use) = (Coalescing::new(planner, analyses), DefUse::new(planner.func));
-        Self { planner, analyses, coalescing, def_use }
+        Self { planner, analyses, coalescing: Coalescing::new(planner, analyses) }
     }
 
     /// The decision about each block that may have such a version.
@@ -146,7 +143,7 @@ impl<'a> Versioning<'a> {
             }
         }
         let mask = mask.filter(|_| loads > 0)?;
-        let elsewhere = self.def_use.op(mask).is_some_and(|(at, _)| at != id);
+        let elsewhere = self.analyses.def_use.op(mask).is_some_and(|(at, _)| at != id);
         (elsewhere && !self.analyses.constants.is_known(mask)).then_some(mask)
     }
 

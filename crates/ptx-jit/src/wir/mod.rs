@@ -27,6 +27,7 @@ pub mod dom;
 pub(crate) mod endpoint_test;
 pub(crate) mod group;
 pub mod lattice;
+pub(crate) mod leading_lanes;
 pub(crate) mod loops;
 pub mod parse;
 pub(crate) mod prefetch;
@@ -35,6 +36,7 @@ pub(crate) mod saved_form;
 pub(crate) mod section;
 pub(crate) mod slot_memory;
 mod slots;
+pub(crate) mod sunk_mask;
 #[cfg(test)]
 mod tests;
 pub mod uses;
@@ -377,6 +379,9 @@ pub struct Block {
     /// Where the prefetches are issued that it defers, if it defers any and
     /// [`opt::prefetch`](crate::opt::prefetch) has decided that.
     pub(crate) deferral: Option<prefetch::Deferral>,
+    /// The versions of it for its leading lanes, if [`opt::version_prefix`](crate::opt::version_prefix) has
+    /// considered any.
+    pub(crate) leading: Option<decision::Decision<version::LeadingVersions>>,
     /// The version of it in which all lanes are active, if
     /// [`opt::version_unmasked`](crate::opt::version_unmasked) has considered one.
     pub(crate) unmasked: Option<decision::Decision<version::Unmasked>>,
@@ -385,6 +390,9 @@ pub struct Block {
     pub(crate) sections: Vec<section::Section>,
     /// How it issues the prefetches that are deferred to it, if any are and that has been decided.
     pub(crate) issue: Option<prefetch::Issue>,
+    /// The masks that it sinks into other blocks, once [`opt::sink_masks`](crate::opt::sink_masks) has found
+    /// them.
+    pub(crate) sunk: Vec<Rc<sunk_mask::SunkMask>>,
     /// The endpoint test that it ends with, if [`opt::endpoint_tests`](crate::opt::endpoint_tests) has found
     /// one.
     pub(crate) endpoint_test: Option<Rc<endpoint_test::EndpointTest>>,
@@ -406,9 +414,11 @@ impl Block {
             checks: None,
             groups: Vec::new(),
             deferral: None,
+            leading: None,
             unmasked: None,
             sections: Vec::new(),
             issue: None,
+            sunk: Vec::new(),
             endpoint_test: None,
             strips: None,
         }

@@ -103,9 +103,14 @@ impl Printer<'_> {
             if let Some(test) = &block.endpoint_test {
                 writeln!(self.out, "  {}", test.text(block))?;
             }
+            block.sunk.iter().try_for_each(|sunk| writeln!(self.out, "  {}", sunk.text()))?;
             if let Some(issue) = block.issue {
                 writeln!(self.out, "  {}", issue.text(block))?;
             }
+        }
+        if let (Some(Decision::Applied(versions)), Some(_)) = (&block.leading, self.ptx) {
+            let mut lines = versions.lines(block).into_iter();
+            lines.try_for_each(|line| writeln!(self.out, "  {line}"))?;
         }
         if let (Some(Decision::Applied(version)), Some(_)) = (&block.unmasked, self.ptx) {
             writeln!(self.out, "  {}", version.text(block))?;

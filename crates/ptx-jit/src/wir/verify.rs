@@ -11,7 +11,8 @@
 //!   everywhere.
 //! * Members of a group are loads, or stores, of the block relative to the group's register, and belong to no
 //!   other group.
-//! * A version for all lanes is one of a masked block.
+//! * Versions for all lanes and for leading lanes are those of masked blocks, and a mask is sunk into a block
+//!   with one predecessor.
 //! * Prefetches are deferred to the block behind the barrier that their block ends at.
 //! * If there are shapes, there is one for each value; constants of lanes are small, and masks and counts are
 //!   uniform.
@@ -23,6 +24,7 @@ use super::decision::Decision;
 use super::dom::Dominators;
 use super::lattice::LIMIT;
 use super::prefetch::Deferral;
+use super::sunk_mask::SunkMask;
 use super::uses::{Def, DefUse};
 use super::{
     Block, BlockId, Chain, Cond, Effects, Exit, ExitReason, Func, Kind, Op, OpKind, Shape, Site, Term, Value,
@@ -192,14 +194,23 @@ impl<E: Effects> Verifier<'_, E> {
         {
             self.note(Err(format!("no prefetches can be deferred to b{}", to.0)));
         }
-        if let Some(Decision::Applied(version)) = &block.unmasked {
-            let checked = if block.full {
-                Err("a full block has a version for all lanes".to_owned())
-            } else {
-                self.is(version.mask, Kind::Mask)
-            };
-            self.note(checked);
+        let version = |mask: Value| match block.full {
+            true => Err("a full block has versions for other lanes".to_owned()),
+            false => self.is(mask, Kind::Mask),
+        };
+        let mut versions = Vec::new();
+        if let Some(Decision::Applied(all)) = &block.unmasked {
+            versions.push(version(all.mask));
         }
+        if let Some(Decision::Applied(leading)) = &block.leading {
+            versions.push(version(leading.mask));
+        }
+        let sunk = |sunk: &SunkMask| match self.func.blocks.get(sunk.into.0 as usize) {
+            Some(into) if into.preds.len() == 1 => self.is(sunk.mask, Kind::Mask),
+            _ => Err(format!("v{} is sunk into b{}, which has other predecessors", sunk.mask.0, sunk.into.0)),
+        };
+        versions.extend(block.sunk.iter().map(|mask| sunk(mask)));
+        versions.into_iter().for_each(|checked| self.note(checked));
     }
 
     /// Members of groups are accesses relative to the group's register, each of one group.

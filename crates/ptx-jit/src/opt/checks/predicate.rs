@@ -24,7 +24,7 @@ use std::rc::Rc;
 struct Predicating<'a> {
     func: &'a Func,
     function: &'a Function,
-    def_use: DefUse,
+    def_use: &'a DefUse,
 }
 
 /// A source of an instruction in a loop.
@@ -38,8 +38,8 @@ struct Stepping {
 }
 
 /// Decides for each block with checks whether they are made for many iterations at once.
-pub(crate) fn predicate(func: &mut Func, function: &Function, vectors: Vectors) {
-    let pass = Predicating { func, function, def_use: DefUse::new(func) };
+pub(crate) fn predicate(func: &mut Func, function: &Function, def_use: &DefUse, vectors: Vectors) {
+    let pass = Predicating { func, function, def_use };
     let found: Vec<Predication> = (0..func.blocks.len() as u32).map(|id| pass.of(BlockId(id))).collect();
     for (block, found) in func.blocks.iter_mut().zip(found) {
         let Some(checks) = &mut block.checks else { continue };

@@ -33,7 +33,6 @@ use crate::wir::access::Access;
 use crate::wir::checks::BlockChecks;
 use crate::wir::group::{Group, GroupKind};
 use crate::wir::section::{Section, SectionForm};
-use crate::wir::uses::DefUse;
 use crate::wir::{Affine, Block, Effects, Kind, Op, OpKind, Shape, Site, Value};
 use ptx::ir::{Addr, Base, Inst, RegClass, Src};
 use ptx::isa::{Op as O, Sem, Space, Ty};
@@ -46,7 +45,6 @@ pub(crate) struct Sections<'a, E> {
     planner: Planner<'a>,
     analyses: &'a Analyses,
     effects: &'a E,
-    def_use: DefUse,
     /// For instructions with native code, whether it reads the carry flag.
     lowered: HashMap<Site, Option<bool>>,
     forms: SecondForms,
@@ -86,9 +84,8 @@ impl Place<'_> {
 
 impl<'a, E: Effects> Sections<'a, E> {
     pub(crate) fn new(planner: Planner<'a>, analyses: &'a Analyses, effects: &'a E) -> Self {
-        let def_use = DefUse::new(planner.func);
         let (lowered, forms) = (HashMap::new(), SecondForms::default());
-        Self { planner, analyses, effects, def_use, lowered, forms }
+        Self { planner, analyses, effects, lowered, forms }
     }
 
     /// The sections of every block.
@@ -362,7 +359,7 @@ impl<'a, E: Effects> Sections<'a, E> {
             defs.extend(op.defs.iter().copied());
             made.extend(op.defs.iter().copied());
         }
-        defs.retain(|def| self.def_use.reads(*def) > own.get(def).copied().unwrap_or(0));
+        defs.retain(|def| self.analyses.def_use.reads(*def) > own.get(def).copied().unwrap_or(0));
         (ins, defs)
     }
 }
