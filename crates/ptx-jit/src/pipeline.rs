@@ -77,18 +77,18 @@ pub enum Pass {
     Prefetches,
     /// Where registers are saved at barriers, and which stores are left out.
     BarrierSlots,
-    /// Versions of masked blocks of a coarse warp for its leading lanes.
-    VersionPrefix,
     /// Versions of masked blocks that load for all lanes.
     VersionUnmasked,
     /// Which sections of blocks are executed chunk by chunk, and where deferred prefetches are issued.
     ChunkLoops,
-    /// Which masks of a coarse warp are computed where they are read.
-    SinkMasks,
     /// Which branches decide by the first and the last lane, where they can.
     EndpointTests,
     /// Which blocks of a coarse warp are executed warp by warp, with shared memory in registers.
     WarpStrips,
+    /// Versions of masked blocks of a coarse warp for its leading lanes.
+    VersionPrefix,
+    /// Which masks of a coarse warp are computed where they are read.
+    SinkMasks,
 }
 
 impl Pass {
@@ -112,12 +112,12 @@ impl Pass {
         Pass::Groups,
         Pass::Prefetches,
         Pass::BarrierSlots,
-        Pass::VersionPrefix,
         Pass::VersionUnmasked,
         Pass::ChunkLoops,
-        Pass::SinkMasks,
         Pass::EndpointTests,
         Pass::WarpStrips,
+        Pass::VersionPrefix,
+        Pass::SinkMasks,
     ];
 
     /// The name that file tests use.
@@ -167,9 +167,9 @@ impl Passes {
     /// All that make a function.
     pub(crate) const ALL: Passes = Passes { off: None, last: Pass::VersionIndices };
     /// Also those that plan how it accesses memory.
-    pub(crate) const PLANS: Passes = Passes { off: None, last: Pass::WarpStrips };
+    pub(crate) const PLANS: Passes = Passes { off: None, last: Pass::SinkMasks };
     /// The same without groups of accesses: each access is emitted on its own.
-    pub(crate) const SINGLE_ACCESSES: Passes = Passes { off: Some(Pass::Groups), last: Pass::WarpStrips };
+    pub(crate) const SINGLE_ACCESSES: Passes = Passes { off: Some(Pass::Groups), last: Pass::SinkMasks };
 
     /// All but one, up to another.
     pub(crate) fn without(off: Option<Pass>, last: Pass) -> Self {
@@ -280,8 +280,8 @@ fn is_too_much(func: &Func, divergence: &divergence::Facts) -> bool {
 
 /// Makes chains of arithmetic, and plans how a function accesses memory, after which it is complete: the
 /// strategy of each access, the bounds checks and the groups of accesses of each block, the prefetches,
-/// versions of blocks for leading lanes and for all lanes, chunk loops, sunk masks, endpoint tests, and warp
-/// strips.
+/// versions of blocks for all lanes, chunk loops, endpoint tests, warp strips, versions for leading lanes,
+/// and sunk masks.
 /// `by_warp`: whether a coarse warp computes vectors warp by warp. Returns what is known of its values.
 pub(crate) fn plan_memory(
     func: &mut Func,
@@ -333,13 +333,6 @@ pub(crate) fn plan_memory(
     if passes.has(Pass::BarrierSlots) {
         func.slot_memory = Some(Rc::new(barrier_slots::assign(func, &analyses.def_use, launch, target)));
     }
-    if passes.has(Pass::VersionPrefix) {
-        let planner = Planner { func, function, program, layout, objects, launch, target };
-        let decisions = version_prefix::decide(planner, &mut analyses);
-        for (id, decision) in decisions {
-            func.blocks[id.0 as usize].leading = Some(decision);
-        }
-    }
     if passes.has(Pass::VersionUnmasked) {
         let planner = Planner { func, function, program, layout, objects, launch, target };
         let decisions = Versioning::new(planner, &analyses).blocks();
@@ -355,21 +348,29 @@ pub(crate) fn plan_memory(
         }
         deferred::issue(func, function, launch);
     }
-    if passes.has(Pass::SinkMasks) {
-        let sunk = sink_masks::find(func, function, launch, &analyses);
-        for (block, sunk) in func.blocks.iter_mut().zip(sunk) {
-            block.sunk = sunk;
-        }
-    }
     if passes.has(Pass::EndpointTests) {
         for (id, test) in endpoint_tests::find(func, function, &analyses) {
             func.blocks[id.0 as usize].endpoint_test = Some(Rc::new(test));
         }
     }
-    if passes.has(Pass::WarpStrips) {
-        let strips = warp_strips::decide(func, function, launch, env);
+    if passes.has(Pass::WarpStrips) && !by_warp {
+        let planner = Planner { func, function, program, layout, objects, launch, target };
+        let strips = warp_strips::decide(planner, &analyses, env);
         for (block, strips) in func.blocks.iter_mut().zip(strips) {
             block.strips = Some(strips);
+        }
+    }
+    if passes.has(Pass::VersionPrefix) {
+        let planner = Planner { func, function, program, layout, objects, launch, target };
+        let decisions = version_prefix::decide(planner, &mut analyses);
+        for (id, decision) in decisions {
+            func.blocks[id.0 as usize].leading = Some(decision);
+        }
+    }
+    if passes.has(Pass::SinkMasks) && !by_warp {
+        let sunk = sink_masks::find(func, function, launch, &analyses);
+        for (block, sunk) in func.blocks.iter_mut().zip(sunk) {
+            block.sunk = sunk;
         }
     }
     check(func, function, effects, Form::Ssa);

@@ -86,7 +86,7 @@ impl Codegen<'_> {
 
     pub(super) fn end(&mut self, id: BlockId, term: &Term) {
         if self.position.versioned_block != Some(id)
-            && let Some(to) = self.fuses(id, term)
+            && let Some(to) = self.continues_in(id)
         {
             return self.fuse(id, to);
         }

@@ -343,7 +343,6 @@ impl Codegen<'_> {
         self.b.switch(block, unknown, &cases);
         self.b.position_at_end(unknown);
         self.declined();
-        self.set_order(&order);
         for node in order {
             if crate::llvm::is_ending() {
                 self.out.given_up = true;
@@ -358,7 +357,6 @@ impl Codegen<'_> {
 
     fn at(&self, node: BlockId) -> Block {
         self.flow.reached.borrow_mut().insert(node);
-        self.count_edge(node);
         self.flow.starts[node.0 as usize].expect("every node that is reached has a block")
     }
 
@@ -378,6 +376,7 @@ impl Codegen<'_> {
             self.b.unreachable();
             return self.at_first();
         }
+        debug_assert!(self.passes.warp_strips.fused.is_none(), "another block continues the warp strip");
         self.position.node = Some(id);
         self.passes.written_slots.begin();
         self.position.full = node.full;

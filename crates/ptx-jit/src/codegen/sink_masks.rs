@@ -41,11 +41,11 @@ impl SunkMasks {
 }
 
 impl Codegen<'_> {
-    /// Sinks the mask that is made of a comparison, if that was decided. A warp strip sinks none. Emits the
+    /// Sinks the mask that is made of a comparison, if that was decided. Emits the
     /// scalar test of whether any lane is in the mask.
     pub(super) fn sink_mask(&mut self, id: BlockId, at: usize) {
         let block = &self.job.func.blocks[id.0 as usize];
-        let Some(sunk) = block.sunk.iter().find(|sunk| sunk.at == at).filter(|_| !self.in_section()) else {
+        let Some(sunk) = block.sunk.iter().find(|sunk| sunk.at == at) else {
             return;
         };
         self.remark_op(&block.ops[at]);

@@ -51,11 +51,11 @@ fn is_behind(lanes: &LeadingLanes) -> IntPred {
 
 impl Codegen<'_> {
     /// Emits versions of a block for its leading lanes, if it has any. The code that follows is for all other
-    /// cases. A block that continues a warp strip has no versions.
+    /// cases.
     pub(super) fn prefixes(&mut self, id: BlockId) {
         let func = self.job.func;
         let node = &func.blocks[id.0 as usize];
-        let Some(decision) = node.leading.as_ref().filter(|_| !self.in_section()) else { return };
+        let Some(decision) = node.leading.as_ref() else { return };
         self.remark_block(id, false);
         self.remark("version-prefix", decision.remark());
         let Decision::Applied(LeadingVersions { mask, rest, lanes, versions }) = decision else { return };

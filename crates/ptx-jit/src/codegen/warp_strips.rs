@@ -1,6 +1,6 @@
 //! Emits warp strips: a section of a coarse warp that is the whole CTA executes warp by warp instead of
 //! instruction by instruction. [`opt::warp_strips`](crate::opt::warp_strips) decides which blocks begin a
-//! section, and which operations end it.
+//! section, in which others it continues, and which operations end it.
 //!
 //! A coarse warp of many warps has more lanes than fit into registers, so instruction by instruction every
 //! value goes through memory. Between two barriers no warp waits for another, so each may execute the whole
@@ -19,14 +19,12 @@ use super::mask_tree::{Made, Term as MaskTerm};
 use super::strip_vectors::{SectionVectors, StripVectors, VectorId, Wanted, filled};
 use super::{Codegen, LANES, Repr};
 use crate::llvm::{Block, Value};
-use crate::tuning::{
-    MASK_PERMUTE_MAX_DEPTH, WARP_STRIP_MAX_MASKS, WARP_STRIP_MAX_SPECULATED_OPS, WARP_STRIPS_PER_LLVM_BLOCK,
-};
+use crate::tuning::{MASK_PERMUTE_MAX_DEPTH, WARP_STRIP_MAX_MASKS, WARP_STRIPS_PER_LLVM_BLOCK};
 use crate::wir;
 use crate::wir::access::{Plan, StripPlace};
 use crate::wir::decision::Decision;
-use crate::wir::{BlockId, Cond, Kind, Op, OpKind, Term};
-use ptx::ir::{Inst, Src, Terminator};
+use crate::wir::{BlockId, Kind, Op};
+use ptx::ir::{Inst, Src};
 use ptx::isa::BoolOp;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
@@ -69,32 +67,20 @@ pub(super) struct WarpStrips {
     joined: RefCell<Vec<Joined>>,
     /// The vectors that strips read.
     pub(super) vectors: StripVectors,
-    /// For each block, the number of edges to it that have been emitted.
-    ways: RefCell<Vec<u32>>,
-    emitted: Vec<bool>,
     /// The block that continues the section of its predecessor.
-    fused: Option<BlockId>,
+    pub(super) fused: Option<BlockId>,
     /// For each phi of such a block, the value that it is.
     fused_phis: HashMap<wir::Value, wir::Value>,
-    /// The blocks in the order of emission.
-    order: Vec<BlockId>,
 }
 
 impl Codegen<'_> {
     /// Prepares for sections, if the function may have any.
     pub(super) fn find_warp_strips(&mut self) {
         let func = self.job.func;
-        self.passes.warp_strips.ways = RefCell::new(vec![0; func.blocks.len()]);
-        self.passes.warp_strips.emitted = vec![false; func.blocks.len()];
         if func.blocks.iter().any(|block| block.strips.is_some()) {
             let bits = self.b.vec(self.int(8), WARP_STRIP_MAX_MASKS * self.lanes / 8);
             self.passes.warp_strips.room = Some(self.b.alloca(bits, 64));
         }
-    }
-
-    /// Counts an edge to a block.
-    pub(super) fn count_edge(&self, to: BlockId) {
-        self.passes.warp_strips.ways.borrow_mut()[to.0 as usize] += 1;
     }
 
     pub(super) fn in_section(&self) -> bool {
@@ -495,72 +481,11 @@ impl Codegen<'_> {
         }
     }
 
-    /// The successor of a block that can continue in the same section. No terminator is emitted between the
-    /// two.
-    pub(super) fn fuses(&mut self, id: BlockId, term: &Term) -> Option<BlockId> {
-        if !self.in_section() {
-            return None;
-        }
-        let func = self.job.func;
-        let block = func.blocks[id.0 as usize].block as usize;
-        if !matches!(self.job.function.blocks[block].term, Terminator::Goto(..) | Terminator::Branch { .. }) {
-            return None;
-        }
-        let to = match term {
-            Term::Goto(to) => *to,
-            // A block whose mask was sunk into it begins where it is entered.
-            Term::If { cond: Cond::Empty(mask), .. } if self.passes.sunk_masks.some(*mask).is_some() => {
-                return None;
-            }
-            Term::If { cond, then, els, .. } => match self.constant_condition(id, cond) {
-                Some(true) => *then,
-                Some(false) => *els,
-                None => {
-                    if !matches!(cond, Cond::Empty(_)) || !self.is_nothing(id, *els, *then) {
-                        return None;
-                    }
-                    *els
-                }
-            },
-            Term::Switch { .. } | Term::Exit(_) => return None,
-        };
-        let alone = self.passes.warp_strips.ways.borrow()[to.0 as usize] == 0
-            && func.blocks[to.0 as usize]
-                .preds
-                .iter()
-                .all(|pred| self.passes.warp_strips.emitted[pred.0 as usize])
-            && !self.slots().stores_on(id, to);
-        let order = &self.passes.warp_strips.order;
-        let at = order.iter().position(|node| *node == id)?;
-        let mut behind = order[at + 1..].iter();
-        let next = behind.find(|node| **node == to || self.flow.reached.borrow().contains(node));
-        (alone && next == Some(&to)).then_some(to)
-    }
-
-    /// Whether a few operations under a mask have no effect if no lane is active, so that they can be
-    /// executed instead of skipped.
-    fn is_nothing(&self, from: BlockId, body: BlockId, over: BlockId) -> bool {
-        let func = self.job.func;
-        let (content, behind) = (&func.blocks[body.0 as usize], &func.blocks[over.0 as usize]);
-        let short = matches!(content.term, Term::Goto(to) if to == over)
-            && content.preds == [from]
-            && content.ops.len() <= WARP_STRIP_MAX_SPECULATED_OPS
-            && content.strips.as_ref().is_some_and(|strips| strips.ends.is_empty())
-            && !content.ops.iter().any(|op| matches!(op.kind, OpKind::Add(_)));
-        let way = |pred: BlockId| behind.pred_index(pred);
-        let (true, Some(around), Some(through)) = (short, way(from), way(body)) else { return false };
-        behind.phis.iter().all(|phi| {
-            let (old, new) = (phi.from[around], phi.from[through]);
-            let keeps = |op: &Op| match op.kind {
-                OpKind::Or => op.uses.contains(&old),
-                OpKind::SelectMask => op.uses[2] == old,
-                // A counter is increased by the number of active lanes, which is zero.
-                _ => self.kind(new) == Kind::Count,
-            };
-            old == new
-                || !func.needed[phi.def.0 as usize]
-                || content.op_of(new).is_some_and(|at| keeps(&content.ops[at]))
-        })
+    /// The successor in which the open section continues. No terminator is emitted between the two. Where an
+    /// earlier section was dropped, there may be a branch to the successor.
+    pub(super) fn continues_in(&self, id: BlockId) -> Option<BlockId> {
+        let strips = self.job.func.blocks[id.0 as usize].strips.as_ref().filter(|_| self.in_section())?;
+        strips.continues.filter(|to| !self.flow.reached.borrow().contains(to))
     }
 
     /// Continues with a block in the section of its predecessor.
@@ -582,14 +507,9 @@ impl Codegen<'_> {
         self.passes.warp_strips.fused = Some(to);
     }
 
-    /// Notes that a block is emitted now. Returns whether it continues a section.
+    /// Whether a block continues a section, when it is emitted.
     pub(super) fn is_fused(&mut self, id: BlockId) -> bool {
-        self.passes.warp_strips.emitted[id.0 as usize] = true;
         self.passes.warp_strips.fused.take_if(|fused| *fused == id).is_some()
-    }
-
-    pub(super) fn set_order(&mut self, order: &[BlockId]) {
-        self.passes.warp_strips.order = order.to_vec();
     }
 }
 

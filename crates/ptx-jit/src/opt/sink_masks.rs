@@ -41,8 +41,8 @@ pub(crate) fn find(
 }
 
 impl Sinking<'_> {
-    /// The masks that a block sinks. A block with versions computes its masks in each of them, and what a
-    /// chunk loop executes is read behind the loop.
+    /// The masks that a block sinks. A block with versions computes its masks in each of them; what a chunk
+    /// loop executes is read behind the loop; and a warp strip needs the masks of each warp.
     fn masks(&self, id: BlockId) -> Vec<Rc<SunkMask>> {
         let block = &self.func.blocks[id.0 as usize];
         if matches!(block.leading, Some(Decision::Applied(_))) {
@@ -52,8 +52,9 @@ impl Sinking<'_> {
             let inside = |section: &Section| section.start < at && at < section.end;
             block.sections.iter().any(|section| section.is_chunk_loop() && inside(section))
         };
+        let in_strip = |at: usize| block.strips.as_ref().is_some_and(|strips| strips.is_open_at(at));
         let sunk = |at: usize| self.sunk(id, at).map(Rc::new);
-        (0..block.ops.len()).filter(|at| !in_loop(*at)).filter_map(sunk).collect()
+        (0..block.ops.len()).filter(|at| !in_loop(*at) && !in_strip(*at)).filter_map(sunk).collect()
     }
 
     /// The mask that is computed from a comparison, if only one other block executes under it and nothing

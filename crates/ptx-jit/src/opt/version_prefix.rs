@@ -35,7 +35,15 @@ impl Decision<LeadingVersions> {
     }
 }
 
-/// The decision about each block that may have such versions.
+/// Whether a block has such versions, unless the function has too many or the block continues a warp strip.
+pub(crate) fn has_versions(planner: Planner<'_>, analyses: &Analyses, id: BlockId) -> bool {
+    let Planner { func, function, .. } = planner;
+    let masks = Masks { func, function, analyses };
+    is_free(planner, id)
+        && mask_of(planner, analyses, id).is_some_and(|mask| masks.leading_lanes(mask).is_some())
+}
+
+/// The decision about each block that may have such versions. A block that continues a warp strip has none.
 pub(crate) fn decide(
     planner: Planner<'_>,
     analyses: &mut Analyses,
@@ -45,7 +53,9 @@ pub(crate) fn decide(
         return Vec::new();
     }
     let (mut decisions, mut versioned) = (Vec::new(), 0);
-    for id in func.reverse_postorder().into_iter().filter(|id| is_free(planner, *id)) {
+    let continued =
+        |id: &BlockId| func.blocks[id.0 as usize].strips.as_ref().is_some_and(|strips| strips.continued);
+    for id in func.reverse_postorder().into_iter().filter(|id| is_free(planner, *id) && !continued(id)) {
         let decision = if versioned == PREFIX_VERSIONS_MAX {
             Decision::Missed("the function has the most versions that it may have")
         } else if let Some(mask) = mask_of(planner, analyses, id) {

@@ -7,20 +7,25 @@
 //! which are constants of the code: each warp then loads and stores a vector of that memory at most once.
 //!
 //! A section begins with a block all of whose operations are done warp by warp: arithmetic on vectors of at
-//! most 32 bits, masks, and such accesses. Later blocks continue it up to an operation that is not.
+//! most 32 bits, masks, and such accesses. It continues in the next block that code is generated for if that
+//! block is entered from this one alone, up to an operation that is not done warp by warp. A few operations
+//! under a mask that have no effect where no lane is active are executed instead of skipped.
 //!
 //! Invariant: within a warp, operations keep their order. An operation that needs all warps at once, or that
 //! may leave native code, ends a section.
 //!
-//! What it does not do: code generation decides which later blocks a section includes, because that depends
-//! on the order of blocks.
+//! What it does not do: code generation also ends a section where a block compares addresses with bounds, and
+//! at an access that has no places in rows.
 
-use crate::analysis::thread_constant;
+use crate::analysis::{Analyses, thread_constant};
 use crate::isel::{self, Env};
+use crate::mem::plan::Planner;
+use crate::opt::version_prefix;
+use crate::tuning::WARP_STRIP_MAX_SPECULATED_OPS;
 use crate::wir::decision::Decision;
 use crate::wir::warp_strips::Strips;
-use crate::wir::{Block, Func, Kind, LaunchShape, Op, OpKind, Shape, Value};
-use ptx::ir::{Function, RegClass, Src};
+use crate::wir::{Block, BlockId, Cond, Func, Kind, Op, OpKind, Shape, Term, Value};
+use ptx::ir::{Function, RegClass, Src, Terminator};
 use ptx::isa::{Op as O, Sem, Space};
 
 /// Why a block with such accesses begins no section.
@@ -30,22 +35,132 @@ const NOT_BY_WARP: &str = "the block has operations that are not done warp by wa
 struct Rules<'a> {
     func: &'a Func,
     function: &'a Function,
+    analyses: &'a Analyses,
     env: Env,
     /// For each value, whether it depends only on which thread of its CTA the lane is.
     constant: Vec<bool>,
 }
 
 /// What warp strips do with each block; nothing if a coarse warp is not the whole CTA.
-pub(crate) fn decide(func: &Func, function: &Function, launch: LaunchShape, env: Env) -> Vec<Strips> {
+pub(crate) fn decide(planner: Planner<'_>, analyses: &Analyses, env: Env) -> Vec<Strips> {
+    let Planner { func, function, launch, .. } = planner;
     if !launch.is_alone() || !func.entries.is_empty() {
         return Vec::new();
     }
     let constant = thread_constant::constants(func, function);
-    let rules = Rules { func, function, env, constant };
-    func.blocks.iter().map(|block| rules.strips(block)).collect()
+    let rules = Rules { func, function, analyses, env, constant };
+    let mut strips: Vec<Strips> = func.blocks.iter().map(|block| rules.strips(block)).collect();
+    for (id, own) in (0..).map(BlockId).zip(&mut strips) {
+        if own.begins() && version_prefix::has_versions(planner, analyses, id) {
+            own.begin = None;
+        }
+    }
+    rules.join(&mut strips);
+    strips
 }
 
 impl Rules<'_> {
+    /// Decides in which blocks sections continue, in the order in which code is generated.
+    fn join(&self, strips: &mut [Strips]) {
+        let func = self.func;
+        let order = func.reverse_postorder();
+        // Whether a block was visited, and the number of edges to it from visited blocks. Edges behind
+        // constant conditions are not counted.
+        let (mut visited, mut edges) = (vec![false; func.blocks.len()], vec![0; func.blocks.len()]);
+        func.roots().for_each(|root| edges[root.0 as usize] += 1);
+        for (at, id) in order.iter().enumerate() {
+            visited[id.0 as usize] = true;
+            if edges[id.0 as usize] == 0 {
+                continue;
+            }
+            let own = &strips[id.0 as usize];
+            let open = (own.begins() || own.continued) && own.ends.is_empty();
+            let to = self.successor(*id, strips).filter(|to| {
+                let preds = &func.blocks[to.0 as usize].preds;
+                let alone = edges[to.0 as usize] == 0 && preds.iter().all(|pred| visited[pred.0 as usize]);
+                let mut behind = order[at + 1..].iter();
+                let next = behind.find(|id| *id == to || edges[id.0 as usize] > 0);
+                alone && next == Some(to) && !func.stores_on(*id, *to)
+            });
+            if let Some(to) = to.filter(|_| open) {
+                // No branch is emitted, so the block has no other successor.
+                strips[id.0 as usize].continues = Some(to);
+                strips[to.0 as usize].continued = true;
+                edges[to.0 as usize] += 1;
+                continue;
+            }
+            let test = func.blocks[id.0 as usize].endpoint_test.as_ref();
+            let tested = test.and_then(|test| test.none).map(|(_, to)| to);
+            let successors = self.live_successors(*id).into_iter().chain(tested);
+            successors.for_each(|to| edges[to.0 as usize] += 1);
+        }
+    }
+
+    /// The value of the condition at the end of a block, if it is constant.
+    fn constant_condition(&self, id: BlockId, cond: &Cond) -> Option<bool> {
+        let full = self.func.blocks[id.0 as usize].full;
+        self.analyses.constants.condition(self.function, full, cond)
+    }
+
+    /// The successors of a block that its code may continue at.
+    fn live_successors(&self, id: BlockId) -> Vec<BlockId> {
+        let term = &self.func.blocks[id.0 as usize].term;
+        match term {
+            Term::If { cond, then, els, .. } => match self.constant_condition(id, cond) {
+                Some(true) => vec![*then],
+                Some(false) => vec![*els],
+                None => vec![*then, *els],
+            },
+            Term::Goto(_) | Term::Switch { .. } | Term::Exit(_) => term.successors(),
+        }
+    }
+
+    /// The successor in which a section may continue.
+    fn successor(&self, id: BlockId, strips: &[Strips]) -> Option<BlockId> {
+        let block = &self.func.blocks[id.0 as usize];
+        let terminator = &self.function.blocks[block.block as usize].term;
+        if !matches!(terminator, Terminator::Goto(..) | Terminator::Branch { .. }) {
+            return None;
+        }
+        match &block.term {
+            Term::Goto(to) => Some(*to),
+            Term::If { cond, then, els, .. } => match self.constant_condition(id, cond) {
+                Some(holds) => Some(if holds { *then } else { *els }),
+                None => {
+                    let skips = matches!(cond, Cond::Empty(_));
+                    (skips && self.is_nothing(strips, id, *els, *then)).then_some(*els)
+                }
+            },
+            Term::Switch { .. } | Term::Exit(_) => None,
+        }
+    }
+
+    /// Whether a few operations under a mask have no effect if no lane is active, so that they can be
+    /// executed instead of skipped.
+    fn is_nothing(&self, strips: &[Strips], from: BlockId, body: BlockId, over: BlockId) -> bool {
+        let func = self.func;
+        let (content, behind) = (&func.blocks[body.0 as usize], &func.blocks[over.0 as usize]);
+        let short = matches!(content.term, Term::Goto(to) if to == over)
+            && content.preds == [from]
+            && content.ops.len() <= WARP_STRIP_MAX_SPECULATED_OPS
+            && strips[body.0 as usize].ends.is_empty()
+            && !content.ops.iter().any(|op| matches!(op.kind, OpKind::Add(_)));
+        let way = |pred: BlockId| behind.pred_index(pred);
+        let (true, Some(around), Some(through)) = (short, way(from), way(body)) else { return false };
+        behind.phis.iter().all(|phi| {
+            let (old, new) = (phi.from[around], phi.from[through]);
+            let keeps = |op: &Op| match op.kind {
+                OpKind::Or => op.uses.contains(&old),
+                OpKind::SelectMask => op.uses[2] == old,
+                // A counter is increased by the number of active lanes, which is zero.
+                _ => self.kind(new) == Kind::Count,
+            };
+            old == new
+                || !func.needed[phi.def.0 as usize]
+                || content.op_of(new).is_some_and(|at| keeps(&content.ops[at]))
+        })
+    }
+
     fn strips(&self, block: &Block) -> Strips {
         let ops = || block.ops.iter().enumerate();
         let ends: Vec<usize> = ops().filter(|(_, op)| !self.is_by_warp(op)).map(|(at, _)| at).collect();
@@ -54,7 +169,7 @@ impl Rules<'_> {
             false => Decision::Missed(NOT_BY_WARP),
         };
         let first = ops().find(|(_, op)| self.is_kept(op));
-        Strips { begin: first.map(|(at, _)| (at, decision)), ends }
+        Strips { begin: first.map(|(at, _)| (at, decision)), ends, continued: false, continues: None }
     }
 
     fn shape(&self, name: Value) -> &Shape {

@@ -97,9 +97,8 @@ impl Printer<'_> {
         if self.ptx.is_some() {
             let mut lines = block.sections.iter().filter_map(|section| section.text(block));
             lines.try_for_each(|line| writeln!(self.out, "  {line}"))?;
-            if let Some(line) = block.strips.as_ref().and_then(|strips| strips.text(block)) {
-                writeln!(self.out, "  {line}")?;
-            }
+            let strips = block.strips.iter().flat_map(|strips| strips.lines(block));
+            strips.into_iter().try_for_each(|line| writeln!(self.out, "  {line}"))?;
             if let Some(test) = &block.endpoint_test {
                 writeln!(self.out, "  {}", test.text(block))?;
             }

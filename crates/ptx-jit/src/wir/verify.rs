@@ -11,8 +11,8 @@
 //!   everywhere.
 //! * Members of a group are loads, or stores, of the block relative to the group's register, and belong to no
 //!   other group.
-//! * Versions for all lanes and for leading lanes are those of masked blocks, and a mask is sunk into a block
-//!   with one predecessor.
+//! * Versions for all lanes and for leading lanes are those of masked blocks, a mask is sunk into a block
+//!   with one predecessor, and a warp strip continues in a successor.
 //! * Prefetches are deferred to the block behind the barrier that their block ends at.
 //! * If there are shapes, there is one for each value; constants of lanes are small, and masks and counts are
 //!   uniform.
@@ -198,19 +198,24 @@ impl<E: Effects> Verifier<'_, E> {
             true => Err("a full block has versions for other lanes".to_owned()),
             false => self.is(mask, Kind::Mask),
         };
-        let mut versions = Vec::new();
+        let mut decisions = Vec::new();
         if let Some(Decision::Applied(all)) = &block.unmasked {
-            versions.push(version(all.mask));
+            decisions.push(version(all.mask));
         }
         if let Some(Decision::Applied(leading)) = &block.leading {
-            versions.push(version(leading.mask));
+            decisions.push(version(leading.mask));
         }
         let sunk = |sunk: &SunkMask| match self.func.blocks.get(sunk.into.0 as usize) {
             Some(into) if into.preds.len() == 1 => self.is(sunk.mask, Kind::Mask),
             _ => Err(format!("v{} is sunk into b{}, which has other predecessors", sunk.mask.0, sunk.into.0)),
         };
-        versions.extend(block.sunk.iter().map(|mask| sunk(mask)));
-        versions.into_iter().for_each(|checked| self.note(checked));
+        decisions.extend(block.sunk.iter().map(|mask| sunk(mask)));
+        if let Some(to) = block.strips.as_ref().and_then(|strips| strips.continues)
+            && !block.term.successors().contains(&to)
+        {
+            decisions.push(Err(format!("a warp strip continues in b{}, which is no successor", to.0)));
+        }
+        decisions.into_iter().for_each(|checked| self.note(checked));
     }
 
     /// Members of groups are accesses relative to the group's register, each of one group.
