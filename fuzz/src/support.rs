@@ -3,7 +3,7 @@
 #[path = "../../crates/ptxvm-cuda/tests/support/api.rs"]
 mod api;
 
-pub(crate) use api::{Api, KERNELS};
+pub(crate) use api::Api;
 
 /// The initialized library.
 pub(crate) fn api() -> Api {

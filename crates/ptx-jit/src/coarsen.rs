@@ -305,6 +305,20 @@ fn pressure(func: &Func, function: &Function, level: Level) -> u32 {
         .unwrap_or(0)
 }
 
+/// How many vector registers for each chunk a coarse warp needs across barriers and iterations for values
+/// that are no vectors in its warps; 0 where the caller asks for a number of warps.
+pub(crate) fn widened(
+    teams: Teams,
+    (single, coarse): (&Func, &Func),
+    function: &Function,
+    level: Level,
+) -> u32 {
+    match teams {
+        Teams::Auto => pressure(coarse, function, level).saturating_sub(pressure(single, function, level)),
+        Teams::Never | Teams::Of(_) => 0,
+    }
+}
+
 /// Whether the function has straight-line code that is emitted as a chunk loop ([`chunk_loops`]).
 fn is_apart(func: &Func, function: &Function, chunks: u32, level: Level) -> bool {
     let kept: Vec<wir::Value> =

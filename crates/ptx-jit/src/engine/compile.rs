@@ -12,7 +12,7 @@ use crate::llvm::{Effort, Error, Object, Session, Working, is_ending};
 use crate::object::Made;
 use crate::pipeline;
 use crate::remarks::Remarks;
-use crate::tuning::MAX_STACK_BYTES;
+use crate::tuning::{COARSE_WARP_MAX_WIDENED, MAX_STACK_BYTES};
 use crate::wir::section::Section;
 use crate::wir::{self, Func, LaunchShape};
 use ptx::analysis::calls::reads_clocks;
@@ -212,6 +212,13 @@ fn translate(
             break;
         };
         let by_warp = coarsen::is_by_warp(teams, function);
+        let widened = coarsen::widened(teams, (job.func, &func), function, session.target().level());
+        if !by_warp && widened > COARSE_WARP_MAX_WIDENED {
+            let why =
+                format!("{size} warps: {widened} registers of a chunk would hold what is uniform in a warp");
+            remarks.missed("coarsen", None, why);
+            break;
+        }
         if !by_warp && !coarsen::is_small(teams, &func, function, shape) {
             remarks.missed("coarsen", None, format!("{size} warps: the code would be too large"));
             size = sizes.smaller(size);
