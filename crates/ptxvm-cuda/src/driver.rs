@@ -230,6 +230,7 @@ impl Driver {
         own.iter().for_each(|slot| slot.leave(self));
         self.events.remove_if(|event| event.belongs_to(context));
         self.objects.forget(context);
+        self.references.remove_if(|reference| reference.belongs_to(context));
         self.arrays.remove_if(|array| Arc::ptr_eq(&array.context, context));
         self.mipmaps.remove_if(|mipmap| Arc::ptr_eq(&mipmap.context, context));
         self.links.remove_if(|link| Arc::ptr_eq(&link.context, context));

@@ -4,7 +4,7 @@
 //! variable again.
 
 use crate::array::{CudaArray, Plain};
-use crate::context::current;
+use crate::context::{Context, current};
 use crate::driver::{Driver, driver, status_of};
 use crate::entry::entries;
 use crate::ffi::{In, Out, Text};
@@ -18,10 +18,17 @@ use ptxvm::{Array, Descriptor, Sampler};
 use std::ffi::{c_int, c_uint};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+/// Where a reference comes from, which decides how long it lives.
+enum Origin {
+    /// A variable of a module.
+    Variable(Weak<Module>, String),
+    /// `cuTexRefCreate`, while this context was current.
+    Created(Arc<Context>),
+}
+
 /// A reference.
 pub(crate) struct Reference {
-    /// The module's variable; `None` for a reference that a program created.
-    variable: Option<(Weak<Module>, String)>,
+    origin: Origin,
     /// Whether it is a texture reference.
     texture: bool,
     state: Mutex<State>,
@@ -51,7 +58,7 @@ struct State {
 }
 
 impl Reference {
-    fn new(variable: Option<(Weak<Module>, String)>, texture: bool) -> Self {
+    fn new(origin: Origin, texture: bool) -> Self {
         let state = State {
             format: (32, 1),
             address: [1; 3],
@@ -62,7 +69,12 @@ impl Reference {
             level_clamp: None,
             source: Source::Nothing,
         };
-        Self { variable, texture, state: Mutex::new(state) }
+        Self { origin, texture, state: Mutex::new(state) }
+    }
+
+    /// Whether it was created in a context, with which it ends.
+    pub(crate) fn belongs_to(&self, context: &Arc<Context>) -> bool {
+        matches!(&self.origin, Origin::Created(own) if Arc::ptr_eq(own, context))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -75,7 +87,7 @@ impl Reference {
         // If the new state cannot be bound, the reference stays unchanged.
         let mut next = state.clone();
         change(&mut next)?;
-        if let Some((module, name)) = &self.variable {
+        if let Origin::Variable(module, name) = &self.origin {
             let module = module.upgrade().ok_or(Status::InvalidHandle)?;
             if let Some(descriptor) = self.descriptor(driver, &next)? {
                 module.loaded.bind(name, &descriptor).map_err(|error| status_of(&error))?;
@@ -143,8 +155,8 @@ fn of_module(out: Out<Handle>, module: Handle, name: Text, texture: bool) -> Ans
         return Err(Status::NotFound);
     }
     let mut known = module.references.lock().unwrap_or_else(PoisonError::into_inner);
-    let make =
-        || driver.references.insert(Reference::new(Some((Arc::downgrade(&module), name.clone())), texture));
+    let origin = || Origin::Variable(Arc::downgrade(&module), name.clone());
+    let make = || driver.references.insert(Reference::new(origin(), texture));
     out.set(*known.entry(name.clone()).or_insert_with(make))
 }
 
@@ -190,9 +202,9 @@ entries! { ENTRIES;
 
     /// Creates a texture reference without a module.
     fn cuTexRefCreate(handle: Out<Handle>) {
-        let (driver, _) = current()?;
+        let (driver, context) = current()?;
         handle.check()?;
-        handle.set(driver.references.insert(Reference::new(None, true)))
+        handle.set(driver.references.insert(Reference::new(Origin::Created(context), true)))
     }
 
     /// Destroys a texture reference.

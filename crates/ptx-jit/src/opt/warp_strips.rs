@@ -75,14 +75,15 @@ impl Rules<'_> {
             }
             let own = &strips[id.0 as usize];
             let open = (own.begins() || own.continued) && own.ends.is_empty();
-            let to = self.successor(*id, strips).filter(|to| {
+            let to = if open { self.successor(*id, strips) } else { None };
+            let to = to.filter(|to| {
                 let preds = &func.blocks[to.0 as usize].preds;
                 let alone = edges[to.0 as usize] == 0 && preds.iter().all(|pred| visited[pred.0 as usize]);
                 let mut behind = order[at + 1..].iter();
                 let next = behind.find(|id| *id == to || edges[id.0 as usize] > 0);
                 alone && next == Some(to) && !func.stores_on(*id, *to)
             });
-            if let Some(to) = to.filter(|_| open) {
+            if let Some(to) = to {
                 // No branch is emitted, so the block has no other successor.
                 strips[id.0 as usize].continues = Some(to);
                 strips[to.0 as usize].continued = true;
