@@ -7,7 +7,7 @@
 use super::Analyses;
 use super::expr::{Arith, Expr, Operand, operands};
 use crate::wir::leading_lanes::{LeadingLanes, Limit};
-use crate::wir::{Func, Op, OpKind, Shape, Value};
+use crate::wir::{BlockId, Func, Op, OpKind, Shape, Value};
 use ptx::ir::Function;
 use ptx::isa::{Cmp, Ty};
 
@@ -38,16 +38,22 @@ impl<'a> Masks<'a> {
 
     /// The mask of all other lanes, if an operation computes it from this mask, or this one from it.
     pub(crate) fn complement(self, mask: Value) -> Option<Value> {
-        let of = |op: &Op, lower: Value| {
-            matches!(op.kind, OpKind::AndNot) && op.uses[1] == lower && self.is_all(op.uses[0])
-        };
-        let made = self.op(mask)?;
-        if of(made, made.uses.get(1).copied()?) {
+        let of_all = |op: &Op| matches!(op.kind, OpKind::AndNot) && self.is_all(op.uses[0]);
+        if let Some(made) = self.op(mask).filter(|op| of_all(op)) {
             return Some(made.uses[1]);
         }
-        let readers = self.analyses.readers.of(mask).iter();
-        let mut ops = readers.flat_map(|id| &self.func.blocks[id.0 as usize].ops);
-        ops.find(|op| of(op, mask)).map(|op| op.defs[0])
+        let (block, at) = self.and_not(mask)?;
+        let op = &self.func.blocks[block.0 as usize].ops[at];
+        of_all(op).then(|| op.defs[0])
+    }
+
+    /// The first operation that takes the lanes of a mask out of another mask.
+    pub(crate) fn and_not(self, mask: Value) -> Option<(BlockId, usize)> {
+        self.analyses.readers.of(mask).iter().find_map(|id| {
+            let mut ops = self.func.blocks[id.0 as usize].ops.iter();
+            let at = ops.position(|op| matches!(op.kind, OpKind::AndNot) && op.uses[1] == mask)?;
+            Some((*id, at))
+        })
     }
 
     /// The comparison of a mask, if its active lanes are those up to a limit.

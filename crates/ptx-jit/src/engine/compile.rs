@@ -212,8 +212,11 @@ fn translate(
             break;
         };
         let by_warp = coarsen::is_by_warp(teams, function);
-        let widened = coarsen::widened(teams, (job.func, &func), function, session.target().level());
-        if !by_warp && widened > COARSE_WARP_MAX_WIDENED {
+        let widened = match by_warp {
+            true => 0,
+            false => coarsen::widened(teams, (job.func, &func), function, session.target().level()),
+        };
+        if widened > COARSE_WARP_MAX_WIDENED {
             let why =
                 format!("{size} warps: {widened} registers of a chunk would hold what is uniform in a warp");
             remarks.missed("coarsen", None, why);

@@ -73,15 +73,15 @@ impl Sinking<'_> {
         let OpKind::And = op.kind else { return None };
         let lower = op.defs[0];
         let mut ops = vec![(id, at), (id, truths), (id, and)];
+        let lookup = Masks { func, function: self.function, analyses: self.analyses };
         let mut masks = vec![lower];
-        if let Some((place, rest)) = self.turned(lower) {
-            ops.push(place);
-            masks.push(rest);
+        if let Some((block, at)) = lookup.and_not(lower) {
+            ops.push((block, at));
+            masks.push(func.blocks[block.0 as usize].ops[at].defs[0]);
         }
         let (mask, head, into) = masks.iter().find_map(|mask| self.group_of(*mask))?;
         let own = masks.iter().all(|name| self.is_read_by(*name, &ops, (head, mask), into));
-        let masks = Masks { func, function: self.function, analyses: self.analyses };
-        let lanes = masks.leading_lanes(mask).filter(|_| own)?;
+        let lanes = lookup.leading_lanes(mask).filter(|_| own)?;
         // A mask that only side exits read is computed at the side exit, from the values of the block.
         let rare = |(id, at): (BlockId, usize)| {
             self.analyses.rare[func.blocks[id.0 as usize].ops[at].defs[0].0 as usize]
@@ -100,15 +100,6 @@ impl Sinking<'_> {
         let found = reading.next().filter(|_| !block.term.reads(name))?;
         let to_phi = self.is_read_by_phi(id, name);
         (reading.next().is_none() && !to_phi).then_some(found)
-    }
-
-    /// The complement of a mask, with the operation that computes it.
-    fn turned(&self, lower: Value) -> Option<((BlockId, usize), Value)> {
-        self.analyses.readers.of(lower).iter().find_map(|&id| {
-            let ops = &self.func.blocks[id.0 as usize].ops;
-            let at = ops.iter().position(|op| matches!(op.kind, OpKind::AndNot) && op.uses[1] == lower)?;
-            Some(((id, at), ops[at].defs[0]))
-        })
     }
 
     /// The block that executes under a mask, with the block that tests whether the mask is empty. The test

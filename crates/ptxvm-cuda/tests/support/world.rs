@@ -244,10 +244,9 @@ const KERNELS: &CStr = c"
 .global .surfref picture;
 .visible .entry count(.param .u64 at)
 {
-    .reg .b32 %r<2>;
-    .reg .b64 %rd<2>;
-    ld.param.u64 %rd1, [at];
-    atom.global.add.u32 %r1, [%rd1], 1;
+    .reg .b64 %at;
+    ld.param.u64 %at, [at];
+    red.global.add.u32 [%at], 1;
     ret;
 }
 .visible .entry stops() { trap; }
