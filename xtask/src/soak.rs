@@ -43,6 +43,10 @@ const TEXTS: usize = 64;
 /// Threads of a CTA if the text does not specify them. Chosen.
 const THREADS: u32 = 128;
 
+/// How long a fuzz target may take for one input, in seconds. More than the 60 for which the target `driver`
+/// waits for memory to become free: it reports a leak itself, with the calls.
+const TIMEOUT: &str = "-timeout=90";
+
 struct Options {
     time: Duration,
     seed: u64,
@@ -393,7 +397,7 @@ fn fuzz(time: Duration, done: &mut Vec<Done>) {
             "--",
             &*seconds,
             "-max_len=16384",
-            "-timeout=30",
+            TIMEOUT,
             "-print_final_stats=1",
         ];
         let output = match cargo(&options).output() {
