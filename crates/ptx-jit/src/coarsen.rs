@@ -6,7 +6,10 @@
 //! barriers; it needs more registers and more code. The factor is the largest whose values fit into the
 //! registers.
 //!
-//! Where no barrier is, a coarse warp that is the whole CTA saves the scalar work of its warps; [`cost`]
+//! In kernels with loops and without barriers, several warps execute in lockstep if no loop takes longer for
+//! some lanes than for others ([`lockstep`]).
+//!
+//! In kernels with neither, a coarse warp that is the whole CTA saves the scalar work of its warps; [`cost`]
 //! estimates whether that is worth it. Its code is for CTAs of which all threads do the same; it declines
 //! other CTAs before they have had an effect, and single warps execute them.
 //!
@@ -21,7 +24,7 @@ use crate::target::Level;
 use crate::tuning::{
     COARSE_WARP_MAX, COARSE_WARP_MAX_CODE, COARSE_WARP_MAX_CODE_AVX512, COARSE_WARP_MAX_CODE_ON_DEMAND,
     COARSE_WARP_MAX_CODE_WHOLE_CTA, COARSE_WARP_MAX_CODE_WHOLE_CTA_AVX2, COARSE_WARP_MAX_WHOLE_CTA,
-    QUICK_WARP_MAX_CODE, coarse_warp_registers,
+    LOCKSTEP_MAX_CHUNKS, QUICK_WARP_MAX_CODE, coarse_warp_registers,
 };
 use crate::wir;
 use crate::wir::{Exit, ExitReason, Func, Kind, LaunchShape, OpKind, Shape, Term};
@@ -29,9 +32,9 @@ use ptx::check::module::{AddressSize, FunctionKind};
 use ptx::ir::{Addr, Base, Function, Inst, Program, Reg, RegClass, Src, Terminator};
 use ptx::isa::{Op, Space, Sreg};
 
+mod branches;
 mod cost;
-
-pub(crate) use cost::pays;
+mod lockstep;
 
 /// How many warps execute as one coarse warp.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -49,6 +52,21 @@ pub enum Teams {
 /// Addresses of shared memory below this are assumed to be in bounds, when the size of the code is estimated.
 const NEAR: u64 = 1 << 16;
 
+/// Why warps are single, if a coarse warp would have as many instructions as its warps one after another.
+const AS_LONG: &str = "the code would take as long for each";
+
+/// What a coarse warp saves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Gain {
+    /// What each of its warps would do at barriers.
+    Barriers,
+    /// What each of its warps would compute once, in a kernel without barriers. Its vectors are computed warp
+    /// by warp.
+    Scalars,
+    /// Waiting for the previous iteration, in a kernel with loops and without barriers.
+    Latency,
+}
+
 /// The numbers of warps that are tried for a coarse warp; 1 means that each warp executes alone.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sizes {
@@ -58,13 +76,15 @@ pub(crate) struct Sizes {
     pub(crate) within: u32,
     /// Whether `within` warps are worth it only if the code has a chunk loop.
     pub(crate) apart: bool,
+    /// What the coarse warps are for.
+    pub(crate) gain: Gain,
     /// The reason for `first`, for a remark.
     pub(crate) why: &'static str,
 }
 
 impl Sizes {
     fn of(size: u32, why: &'static str) -> Self {
-        Self { first: size, within: size, apart: false, why }
+        Self { first: size, within: size, apart: false, gain: Gain::Barriers, why }
     }
 
     /// The number that is tried after `size`: the next smaller one that divides it.
@@ -102,16 +122,27 @@ pub(crate) fn sizes(
         Teams::Never => Sizes::of(1, "it is switched off, or the kernel reads a clock"),
         Teams::Of(size) => Sizes::of(largest(size.max(1)), "as asked for"),
         Teams::Auto => {
-            if !has_barrier(function) {
-                return match by_warp(func, function, shape) {
-                    Ok(()) => Sizes::of(warps, "the whole CTA, warp by warp: scalar work is done once"),
-                    Err(why) => Sizes::of(1, why),
-                };
-            }
             let chunks = 32 / shape.chunk;
             let registers = coarse_warp_registers(level);
             let pressure = pressure(func, function, level);
             let by_registers = registers / (pressure * chunks).max(1);
+            if !has_barrier(function) && !wir::loops::loops(function).is_empty() {
+                let size = largest((LOCKSTEP_MAX_CHUNKS / chunks).min(by_registers).max(1));
+                return match lockstep::may_pay(func, function) {
+                    Ok(()) if size == 1 => Sizes::of(1, "values of an iteration take all registers"),
+                    Ok(()) => {
+                        Sizes { gain: Gain::Latency, ..Sizes::of(size, "loops of several warps at once") }
+                    }
+                    Err(why) => Sizes::of(1, why),
+                };
+            }
+            if !has_barrier(function) {
+                let why = "the whole CTA, warp by warp: scalar work is done once";
+                return match by_warp(func, function, shape) {
+                    Ok(()) => Sizes { gain: Gain::Scalars, ..Sizes::of(warps, why) },
+                    Err(why) => Sizes::of(1, why),
+                };
+            }
             // A chunk loop does not need registers for all chunks at once. In a coarse warp that is the whole
             // CTA, values between barriers would be carried in registers all the same.
             let apart = by_registers < 2 && is_apart(func, function, chunks, level);
@@ -134,7 +165,7 @@ pub(crate) fn sizes(
                 false if within == 1 => (1, "values that live across barriers take all registers"),
                 false => (within, "as many as keep their values in registers"),
             };
-            Sizes { first, within, apart, why }
+            Sizes { first, within, apart, gain: Gain::Barriers, why }
         }
     }
 }
@@ -151,14 +182,30 @@ fn by_warp(func: &Func, function: &Function, shape: LaunchShape) -> Result<(), &
     if shape.threads() / 32 > COARSE_WARP_MAX_WHOLE_CTA {
         return Err("the CTA has too many warps");
     }
-    if !wir::loops::loops(function).is_empty() {
-        return Err("the kernel has a loop and no barrier");
-    }
     cost::may_pay(func, function, shape)
 }
 
-/// Whether coarse warps of the chosen size execute their vectors warp by warp.
-pub(crate) fn is_by_warp(teams: Teams, function: &Function) -> bool {
+/// Whether a coarse warp of a kernel without barriers is expected to be faster than its warps one after
+/// another. The functions have the plans of their accesses.
+///
+/// # Errors
+/// The reason why not.
+pub(crate) fn pays(
+    gain: Gain,
+    single: (&Func, LaunchShape),
+    coarse: (&Func, LaunchShape),
+    function: &Function,
+) -> Result<(), &'static str> {
+    match gain {
+        Gain::Barriers => Ok(()),
+        Gain::Scalars if cost::pays(single, coarse, function) => Ok(()),
+        Gain::Scalars => Err(AS_LONG),
+        Gain::Latency => lockstep::pays(single, coarse, function),
+    }
+}
+
+/// Whether the code of single warps is made after that of coarse warps, beside the launch.
+pub(crate) fn is_in_parts(teams: Teams, function: &Function) -> bool {
     teams == Teams::Auto && !has_barrier(function)
 }
 

@@ -11,6 +11,6 @@ pub(crate) mod cfg;
 mod entries;
 mod fuel;
 mod pending;
-mod region;
+pub(crate) mod region;
 pub(crate) mod spill;
 pub(crate) mod ssa;

@@ -7,15 +7,15 @@
 //!
 //! Invariant: an estimate changes nothing. It reads the function and the plans of its accesses, and no code.
 
-use crate::analysis::expr::{Arith, Expr};
+use super::branches::Branches;
+use crate::analysis::loop_kind::{LoopKind, loop_kinds};
 use crate::tuning::{
     COARSE_WARP_CHECK_COST, COARSE_WARP_MAX_PATH_INSTRUCTIONS, COARSE_WARP_MIN_GAIN, COARSE_WARP_TURN_COST,
 };
 use crate::wir::access::{Chunk, Plan, Strategy};
-use crate::wir::uses::DefUse;
-use crate::wir::{BlockId, Cond, Func, LaunchShape, Op, OpKind, Shape, Term, Value};
+use crate::wir::{Block, BlockId, Cond, Func, LaunchShape, Op, OpKind, Shape, Term, Value};
 use ptx::ir::Function;
-use ptx::isa::{Cmp, Space, Ty};
+use ptx::isa::Space;
 use std::collections::{HashMap, HashSet};
 
 /// An estimate of one execution of a function, on the path that most warps take.
@@ -30,6 +30,10 @@ struct Estimate {
 impl Estimate {
     fn total(self) -> u64 {
         self.once + self.chunks
+    }
+
+    fn plus(self, other: Self) -> Self {
+        Self { once: self.once + other.once, chunks: self.chunks + other.chunks }
     }
 }
 
@@ -51,7 +55,7 @@ pub(super) fn may_pay(func: &Func, function: &Function, shape: LaunchShape) -> R
 
 /// Whether the code of a coarse warp, in a kernel without barriers, costs less than that of its warps one
 /// after another. The functions have the plans of their accesses.
-pub(crate) fn pays(
+pub(super) fn pays(
     (single, alone): (&Func, LaunchShape),
     (coarse, together): (&Func, LaunchShape),
     function: &Function,
@@ -71,7 +75,7 @@ pub(crate) fn pays(
 /// The blocks that most warps execute.
 struct Path<'a> {
     func: &'a Func,
-    def_use: DefUse,
+    divergent: Branches<'a>,
     /// In the order in which they were found.
     blocks: Vec<BlockId>,
     /// The PTX blocks that end with a divergent branch. Whether the branch compares the order of numbers, as
@@ -82,9 +86,9 @@ struct Path<'a> {
 impl<'a> Path<'a> {
     /// # Errors
     /// The reason why coarse warps do not pay on any such path.
-    fn of(func: &'a Func, function: &Function) -> Result<Self, &'static str> {
-        let def_use = DefUse::new(func);
-        let mut path = Self { func, def_use, blocks: Vec::new(), branches: HashMap::new() };
+    fn of(func: &'a Func, function: &'a Function) -> Result<Self, &'static str> {
+        let divergent = Branches::new(func, function);
+        let mut path = Self { func, divergent, blocks: Vec::new(), branches: HashMap::new() };
         let (mut seen, mut left) = (HashSet::from([func.start]), vec![func.start]);
         let mut insts = 0;
         while let Some(id) = left.pop() {
@@ -94,7 +98,7 @@ impl<'a> Path<'a> {
             if insts > COARSE_WARP_MAX_PATH_INSTRUCTIONS {
                 return Err("a warp has much work for each scalar");
             }
-            for to in path.successors(id, function)? {
+            for to in path.successors(id)? {
                 if seen.insert(to) {
                     left.push(to);
                 }
@@ -104,60 +108,23 @@ impl<'a> Path<'a> {
     }
 
     /// The blocks that most warps go to from a block.
-    fn successors(&mut self, id: BlockId, function: &Function) -> Result<Vec<BlockId>, &'static str> {
+    fn successors(&mut self, id: BlockId) -> Result<Vec<BlockId>, &'static str> {
         let block = &self.func.blocks[id.0 as usize];
-        Ok(match &block.term {
-            Term::If { cond: Cond::Equal(lower, _), then, els, .. } if block.full => {
-                let ordered = self.branch(*lower, function)?;
-                self.branches.insert(block.block, ordered);
+        let lower = Branches::divergent(block);
+        Ok(match (&block.term, lower) {
+            (Term::If { then, els, .. }, Some(lower)) => {
+                let compared = self.divergent.compared(lower)?;
+                self.branches.insert(block.block, compared.ordered);
                 // All lanes go one way, or all go the other.
                 match &self.func.blocks[els.0 as usize].term {
                     Term::If { cond: Cond::Empty(_), then: none, .. } => vec![*then, *none],
                     _ => vec![*then, *els],
                 }
             }
-            Term::If { cond: Cond::Full(_) | Cond::Together { .. }, then, .. } => vec![*then],
-            Term::If { cond: Cond::Negative(_), els, .. } => vec![*els],
-            term => term.successors(),
+            (Term::If { cond: Cond::Full(_) | Cond::Together { .. }, then, .. }, _) => vec![*then],
+            (Term::If { cond: Cond::Negative(_), els, .. }, _) => vec![*els],
+            (term, _) => term.successors(),
         })
-    }
-
-    /// Whether a divergent branch compares the order of numbers that grow with the lane.
-    ///
-    /// # Errors
-    /// The branch depends on data.
-    fn branch(&self, lower: Value, function: &Function) -> Result<bool, &'static str> {
-        const DATA: &str = "a branch depends on data of each lane";
-        let truths = self.def_use.op_of(self.func, lower).and_then(|and| and.uses.get(1)).ok_or(DATA)?;
-        let pred = self.def_use.op_of(self.func, *truths).and_then(|op| op.uses.first()).ok_or(DATA)?;
-        let mut ordered = true;
-        if !self.follows_lanes(*pred, function, &mut ordered, 0) {
-            return Err(DATA);
-        }
-        Ok(ordered)
-    }
-
-    /// Whether a predicate depends only on evenly spaced values of lanes.
-    fn follows_lanes(&self, pred: Value, function: &Function, ordered: &mut bool, level: u32) -> bool {
-        const DEEP: u32 = 24;
-        if self.shape(pred) != &Shape::Varying {
-            return true;
-        }
-        let Some(op) = self.def_use.op_of(self.func, pred).filter(|_| level < DEEP) else { return false };
-        let OpKind::Inst(site) = op.kind else { return false };
-        let Some(inst) = site.inst(function).filter(|inst| inst.guard.is_none()) else { return false };
-        let Some(Expr { arith, ty }) = Expr::of(inst) else { return false };
-        let mut values = op.uses.iter().skip(1);
-        match (arith, ty) {
-            (Arith::Compare(cmp), _) => {
-                *ordered &= !matches!(cmp, Cmp::Eq | Cmp::Ne);
-                values.all(|value| self.shape(*value) != &Shape::Varying)
-            }
-            (Arith::And | Arith::Or | Arith::Copy, Ty::Pred) => {
-                values.all(|value| self.follows_lanes(*value, function, ordered, level + 1))
-            }
-            _ => false,
-        }
     }
 
     /// Whether the path has no check and no divergent branch behind an effect.
@@ -184,54 +151,56 @@ impl<'a> Path<'a> {
         })
     }
 
-    fn shape(&self, value: Value) -> &Shape {
-        &self.func.shapes[value.0 as usize]
-    }
-
     fn estimate(&self, shape: LaunchShape) -> Estimate {
-        let count = shape.lanes() / shape.chunk;
-        let mut all = Estimate { once: COARSE_WARP_TURN_COST, chunks: 0 };
-        for id in &self.blocks {
-            let block = &self.func.blocks[id.0 as usize];
-            for op in &block.ops {
-                let Estimate { once, chunks } = self.op(op, shape.chunk, count);
-                all.once += once;
-                all.chunks += chunks;
-            }
-            all.once += 1;
-        }
-        all
+        let before = Estimate { once: COARSE_WARP_TURN_COST, chunks: 0 };
+        let blocks = self.blocks.iter().map(|id| block(self.func, &self.func.blocks[id.0 as usize], shape));
+        blocks.fold(before, Estimate::plus)
     }
+}
 
-    /// `count`: how many chunks of `width` lanes there are.
-    fn op(&self, op: &Op, width: u32, count: u32) -> Estimate {
-        let (width, count) = (u64::from(width), u64::from(count));
-        let none = Estimate { once: 0, chunks: 0 };
-        match (&op.kind, &op.access) {
-            (OpKind::Inst(_), Some(plan)) => Estimate {
-                once: if plan.access.space == Space::Shared { 0 } else { COARSE_WARP_CHECK_COST },
-                chunks: access(plan, width, count),
-            },
-            (OpKind::Inst(_), None) => {
-                let mut of = none;
-                for def in &op.defs {
-                    match self.shape(*def) {
-                        Shape::Uniform(Some(_)) => {}
-                        Shape::Uniform(None) | Shape::Bottom => of.once += 1,
-                        Shape::Affine(pattern) => of.once += u64::from(pattern.scalars(count as u32)),
-                        Shape::Varying => of.chunks += count,
-                    }
+/// An estimate of one execution of all blocks in loops for all lanes, each counted once.
+pub(super) fn loops(func: &Func, function: &Function, shape: LaunchShape) -> u64 {
+    let kinds = loop_kinds(function);
+    let inside = |block: &&Block| block.full && kinds[block.block as usize] != LoopKind::Nothing;
+    func.blocks.iter().filter(inside).map(|one| block(func, one, shape).total()).sum()
+}
+
+/// An estimate of one execution of a block.
+fn block(func: &Func, block: &Block, shape: LaunchShape) -> Estimate {
+    let count = shape.lanes() / shape.chunk;
+    let ops = block.ops.iter().map(|one| op(func, one, shape.chunk, count));
+    ops.fold(Estimate { once: 1, chunks: 0 }, Estimate::plus)
+}
+
+/// `count`: how many chunks of `width` lanes there are.
+fn op(func: &Func, op: &Op, width: u32, count: u32) -> Estimate {
+    let (width, count) = (u64::from(width), u64::from(count));
+    let shape = |value: Value| &func.shapes[value.0 as usize];
+    let none = Estimate { once: 0, chunks: 0 };
+    match (&op.kind, &op.access) {
+        (OpKind::Inst(_), Some(plan)) => Estimate {
+            once: if plan.access.space == Space::Shared { 0 } else { COARSE_WARP_CHECK_COST },
+            chunks: access(plan, width, count),
+        },
+        (OpKind::Inst(_), None) => {
+            let mut of = none;
+            for def in &op.defs {
+                match shape(*def) {
+                    Shape::Uniform(Some(_)) => {}
+                    Shape::Uniform(None) | Shape::Bottom => of.once += 1,
+                    Shape::Affine(pattern) => of.once += u64::from(pattern.scalars(count as u32)),
+                    Shape::Varying => of.chunks += count,
                 }
-                of
             }
-            (OpKind::Chain(chain), _) => Estimate { once: 0, chunks: chain.ops.len() as u64 * count },
-            (OpKind::SelectMask | OpKind::SelectPred { .. }, _) => {
-                let varies = op.defs.iter().any(|def| self.shape(*def) == &Shape::Varying);
-                if varies { Estimate { once: 0, chunks: count } } else { Estimate { once: 1, chunks: 0 } }
-            }
-            // Counters become constants, and masks are read by branches that scalars decide.
-            _ => none,
+            of
         }
+        (OpKind::Chain(chain), _) => Estimate { once: 0, chunks: chain.ops.len() as u64 * count },
+        (OpKind::SelectMask | OpKind::SelectPred { .. }, _) => {
+            let varies = op.defs.iter().any(|def| shape(*def) == &Shape::Varying);
+            if varies { Estimate { once: 0, chunks: count } } else { Estimate { once: 1, chunks: 0 } }
+        }
+        // Counters become constants, and masks are read by branches that scalars decide.
+        _ => none,
     }
 }
 

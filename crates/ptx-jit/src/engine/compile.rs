@@ -5,7 +5,7 @@
 //!
 //! It does not place code in memory, and does not know caches.
 
-use crate::coarsen::{self, Teams};
+use crate::coarsen::{self, Gain, Teams};
 use crate::codegen::{self, Emitted, Input};
 use crate::effects;
 use crate::llvm::{Effort, Error, Object, Session, Working, is_ending};
@@ -211,7 +211,7 @@ fn translate(
             remarks.missed("coarsen", None, format!("{size} warps: not all of them wait at every barrier"));
             break;
         };
-        let by_warp = coarsen::is_by_warp(teams, function);
+        let by_warp = sizes.gain == Gain::Scalars;
         let widened = match by_warp {
             true => 0,
             false => coarsen::widened(teams, (job.func, &func), function, session.target().level()),
@@ -228,8 +228,8 @@ fn translate(
             continue;
         }
         let analyses = plan(&mut func, shape, by_warp);
-        if by_warp && !coarsen::pays((job.func, job.shape), (&func, shape), function) {
-            remarks.missed("coarsen", None, format!("{size} warps: the code would take as long for each"));
+        if let Err(why) = coarsen::pays(sizes.gain, (job.func, job.shape), (&func, shape), function) {
+            remarks.missed("coarsen", None, format!("{size} warps: {why}"));
             break;
         }
         let chunk_loops = func.blocks.iter().flat_map(|block| &block.sections).any(Section::is_chunk_loop);
@@ -263,7 +263,7 @@ fn translate(
     }
     // Single warps would run only after a rare side exit of the coarse warp, and take long to compile.
     let needless = stays && teams == Teams::Auto && !coarsen::is_quick(&func, function, shape);
-    let partial = part == Part::First && together.is_some() && coarsen::is_by_warp(teams, function);
+    let partial = part == Part::First && together.is_some() && coarsen::is_in_parts(teams, function);
     let mut alone = false;
     let mut emitted = match &together {
         Some(team) if needless || partial => {

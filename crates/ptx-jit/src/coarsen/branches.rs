@@ -1,0 +1,113 @@
+//! Divergent branches of a function, and what they depend on: the number of the thread, or data.
+//!
+//! A branch that compares numbers which grow with the lane, as a test for the end of an array does, divides
+//! few warps of a grid. A branch that depends on data may divide every warp, each in its own way.
+//!
+//! Invariant: a branch that this file cannot follow is taken to depend on data.
+
+use crate::analysis::expr::{Arith, Expr};
+use crate::wir::loops::Loop;
+use crate::wir::uses::{Def, DefUse};
+use crate::wir::{Block, Cond, Func, OpKind, Shape, Term, Value};
+use ptx::ir::Function;
+use ptx::isa::{Cmp, Ty};
+use std::collections::HashSet;
+
+/// The most operations between a branch and the numbers that it compares.
+const MAX_DEPTH: u32 = 24;
+
+/// What a branch compares that depends only on evenly spaced values of lanes.
+pub(super) struct Compared {
+    /// The values that grow with the lane.
+    pub(super) numbers: Vec<Value>,
+    /// Whether the branch compares their order only, not whether they are equal to another number.
+    pub(super) ordered: bool,
+}
+
+/// The divergent branches of a function.
+pub(super) struct Branches<'a> {
+    func: &'a Func,
+    function: &'a Function,
+    def_use: DefUse,
+}
+
+impl<'a> Branches<'a> {
+    pub(super) fn new(func: &'a Func, function: &'a Function) -> Self {
+        Self { func, function, def_use: DefUse::new(func) }
+    }
+
+    /// The mask of the lanes that take the divergent branch at the end of a block, if there is one.
+    pub(super) fn divergent(block: &Block) -> Option<Value> {
+        match block.term {
+            Term::If { cond: Cond::Equal(lower, _), .. } if block.full => Some(lower),
+            _ => None,
+        }
+    }
+
+    /// What a divergent branch compares. `lower`: the mask of the lanes that take it.
+    ///
+    /// # Errors
+    /// The branch depends on data.
+    pub(super) fn compared(&self, lower: Value) -> Result<Compared, &'static str> {
+        const DATA: &str = "a branch depends on data of each lane";
+        let truths = self.def_use.op_of(self.func, lower).and_then(|and| and.uses.get(1)).ok_or(DATA)?;
+        let pred = self.def_use.op_of(self.func, *truths).and_then(|op| op.uses.first()).ok_or(DATA)?;
+        let mut compared = Compared { numbers: Vec::new(), ordered: true };
+        match self.follows_lanes(*pred, &mut compared, 0) {
+            true => Ok(compared),
+            false => Err(DATA),
+        }
+    }
+
+    /// Whether an instruction in a loop computes a value, and not one before the loop, however many phis and
+    /// selections it passes.
+    pub(super) fn is_made_in(&self, one: Loop, value: Value) -> bool {
+        let (mut seen, mut left) = (HashSet::from([value]), vec![value]);
+        while let Some(value) = left.pop() {
+            let Some(def) = self.def_use.def(value) else { continue };
+            let block = &self.func.blocks[def.block().0 as usize];
+            let kept;
+            let sources: &[Value] = match def {
+                Def::Phi(_, at) => &block.phis[at].from,
+                Def::Op(_, at) => match (&block.ops[at].kind, block.ops[at].uses.as_slice()) {
+                    (OpKind::SelectMask | OpKind::SelectPred { .. }, [_, sources @ ..]) => sources,
+                    (OpKind::Restore(resume, reg), _) => {
+                        kept = self.func.kept(*resume, *reg);
+                        kept.as_slice()
+                    }
+                    (OpKind::Inst(_), _) if one.blocks().contains(&(block.block as usize)) => return true,
+                    _ => &[],
+                },
+            };
+            left.extend(sources.iter().filter(|source| seen.insert(**source)));
+        }
+        false
+    }
+
+    /// Whether a predicate depends only on evenly spaced values of lanes.
+    fn follows_lanes(&self, pred: Value, compared: &mut Compared, depth: u32) -> bool {
+        let varies = |value: Value| self.func.shapes[value.0 as usize] == Shape::Varying;
+        if !varies(pred) {
+            return true;
+        }
+        let Some(op) = self.def_use.op_of(self.func, pred).filter(|_| depth < MAX_DEPTH) else {
+            return false;
+        };
+        let OpKind::Inst(site) = op.kind else { return false };
+        let Some(inst) = site.inst(self.function).filter(|inst| inst.guard.is_none()) else { return false };
+        let Some(Expr { arith, ty }) = Expr::of(inst) else { return false };
+        let mut values = op.uses.iter().skip(1);
+        match (arith, ty) {
+            (Arith::Compare(cmp), _) => {
+                compared.ordered &= !matches!(cmp, Cmp::Eq | Cmp::Ne);
+                let affine = |value: &Value| matches!(self.func.shapes[value.0 as usize], Shape::Affine(_));
+                compared.numbers.extend(values.clone().copied().filter(affine));
+                values.all(|value| !varies(*value))
+            }
+            (Arith::And | Arith::Or | Arith::Copy, Ty::Pred) => {
+                values.all(|value| self.follows_lanes(*value, compared, depth + 1))
+            }
+            _ => false,
+        }
+    }
+}
