@@ -147,8 +147,10 @@ pub(super) const ROWS: &[Kernel] = &[
             s.what(format!("{n} x 4 elements"));
             s.floats(4 * n, -1.0, 1.0);
             s.floats(4 * n, -1.0, 1.0);
-            let why = "2^-24 for each of at most 2^18 terms in a chain, whose roundings are random";
-            s.zeroed(4, Check::Floats { abs: 0.0, rel: 1e-4, why });
+            // The sum of doubles is 3998204.37. The kernel is 3e-7 above it; C++ on one thread is 1e-4 below
+            // it with 16 lanes, and 3e-4 with eight.
+            let why = "C++ adds up to 750,000 terms in a lane, one after another";
+            s.zeroed(4, Check::Floats { abs: 0.0, rel: 5e-4, why });
             s.int(n);
             s.launch([160, 1, 1], [256, 1, 1]);
         },
