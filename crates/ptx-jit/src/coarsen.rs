@@ -58,7 +58,7 @@ const AS_LONG: &str = "the code would take as long for each";
 /// What a coarse warp saves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Gain {
-    /// What each of its warps would do at barriers.
+    /// What each of its warps would do at barriers. Also where the caller asks for a number of warps.
     Barriers,
     /// What each of its warps would compute once, in a kernel without barriers. Its vectors are computed warp
     /// by warp.
@@ -126,7 +126,8 @@ pub(crate) fn sizes(
             let registers = coarse_warp_registers(level);
             let pressure = pressure(func, function, level);
             let by_registers = registers / (pressure * chunks).max(1);
-            if !has_barrier(function) && !wir::loops::loops(function).is_empty() {
+            let (barriers, loops) = (has_barrier(function), !wir::loops::loops(function).is_empty());
+            if !barriers && loops {
                 let size = largest((LOCKSTEP_MAX_CHUNKS / chunks).min(by_registers).max(1));
                 return match lockstep::may_pay(func, function) {
                     Ok(()) if size == 1 => Sizes::of(1, "values of an iteration take all registers"),
@@ -136,7 +137,7 @@ pub(crate) fn sizes(
                     Err(why) => Sizes::of(1, why),
                 };
             }
-            if !has_barrier(function) {
+            if !barriers {
                 let why = "the whole CTA, warp by warp: scalar work is done once";
                 return match by_warp(func, function, shape) {
                     Ok(()) => Sizes { gain: Gain::Scalars, ..Sizes::of(warps, why) },
