@@ -14,6 +14,7 @@ use super::forms::{Forms, PREDICATES, SINGLE, register};
 use super::program::{Line, Program};
 use super::random::Random;
 use super::run::THREADS;
+use ptx::isa::Op;
 use std::sync::LazyLock;
 
 /// Shapes of CTAs, most of them odd.
@@ -47,6 +48,21 @@ const WHOLE: &[[u32; 3]] = &[
     [64, 2, 1],
     [16, 2, 4],
 ];
+/// Shapes of full warps and several rows.
+const BOXES: &[[u32; 3]] = &[
+    [8, 8, 1],
+    [8, 4, 1],
+    [16, 2, 1],
+    [16, 16, 1],
+    [16, 6, 1],
+    [32, 2, 1],
+    [32, 3, 2],
+    [64, 2, 1],
+    [8, 4, 2],
+    [4, 16, 1],
+    [24, 4, 1],
+    [16, 2, 4],
+];
 const GRIDS: &[[u32; 3]] = &[
     [1, 1, 1],
     [1, 1, 1],
@@ -65,6 +81,9 @@ const GRIDS: &[[u32; 3]] = &[
     [4, 2, 4],
     [3, 7, 3],
 ];
+/// Grids in which several CTAs are neighbours in x.
+const WIDE_GRIDS: &[[u32; 3]] =
+    &[[4, 1, 1], [5, 1, 1], [8, 1, 1], [6, 3, 1], [9, 2, 1], [4, 2, 3], [7, 1, 2], [16, 1, 1], [12, 2, 1]];
 /// Versions and targets, so that old and new rows are both used.
 const LEVELS: &[(&str, &str)] = &[
     ("6.4", "sm_70"),
@@ -83,6 +102,15 @@ pub(super) enum Taste {
     Coarse,
     /// Groups of a warp that wait for each other, and calls.
     Apart,
+    /// Statements of threads alone, in CTAs of several rows: neighbouring CTAs can execute as one.
+    Rows,
+}
+
+impl Taste {
+    /// Whether all statements are such that coarse warps can execute them.
+    pub(super) fn is_coarse(self) -> bool {
+        matches!(self, Taste::Coarse | Taste::Rows)
+    }
 }
 
 /// The lanes that member masks may contain.
@@ -143,7 +171,7 @@ pub(crate) fn levels() -> &'static [Forms] {
 /// The program of a seed; with `traps`, one that traps in most cases.
 pub(crate) fn program(levels: &[Forms], seed: u64, traps: bool) -> Program {
     let mut random = Random::new(seed);
-    let taste = random.pick(&[Taste::Any, Taste::Any, Taste::Any, Taste::Coarse, Taste::Apart]);
+    let taste = random.pick(&[Taste::Any, Taste::Any, Taste::Any, Taste::Coarse, Taste::Apart, Taste::Rows]);
     let forms = loop {
         let forms = &levels[random.below(levels.len())];
         if taste != Taste::Apart || forms.has(6, 0, 70) {
@@ -151,9 +179,13 @@ pub(crate) fn program(levels: &[Forms], seed: u64, traps: bool) -> Program {
         }
     };
     let whole = taste == Taste::Coarse || random.chance(30);
-    let block = random.pick(if whole { WHOLE } else { BLOCKS });
+    let block = random.pick(match (taste, whole) {
+        (Taste::Rows, _) => BOXES,
+        (_, true) => WHOLE,
+        (_, false) => BLOCKS,
+    });
     let grid = loop {
-        let grid = random.pick(GRIDS);
+        let grid = random.pick(if taste == Taste::Rows { WIDE_GRIDS } else { GRIDS });
         if grid.iter().product::<u32>() * block.iter().product::<u32>() <= THREADS {
             break grid;
         }
@@ -167,7 +199,7 @@ pub(crate) fn program(levels: &[Forms], seed: u64, traps: bool) -> Program {
     };
     let mut generator = Generator {
         exits: random.chance(25),
-        clocks: taste != Taste::Coarse && random.chance(15),
+        clocks: !taste.is_coarse() && random.chance(15),
         full_warps: block.iter().product::<u32>().is_multiple_of(32),
         random,
         forms,
@@ -218,7 +250,7 @@ impl Generator<'_> {
         let functions = match self.taste {
             Taste::Any if self.budget > 3 => self.random.pick(&[0, 0, 1, 2]),
             Taste::Any => self.random.pick(&[0, 0, 0, 1]),
-            Taste::Coarse => 0,
+            Taste::Coarse | Taste::Rows => 0,
             Taste::Apart => self.random.pick(&[0, 1, 1]),
         };
         for index in 0..functions {
@@ -248,7 +280,7 @@ impl Generator<'_> {
             self.fixed(".local .align 16 .b8 loc[128];");
         }
         let mut items = self.places();
-        items.extend(self.first_values(true));
+        items.extend(self.first_values(self.taste != Taste::Rows));
         self.begin(items, body);
     }
 
@@ -305,6 +337,7 @@ impl Generator<'_> {
                 41..=44 => return self.stepped(),
                 _ => {}
             },
+            Taste::Rows => return self.alone(depth),
         }
         match self.random.below(100) {
             0..=34 => self.lane(),
@@ -325,6 +358,27 @@ impl Generator<'_> {
             93 if depth < 2 => self.long_loop(),
             94..=95 if self.forms.has(6, 0, 30) => self.switch(depth),
             96..=97 if depth < 2 => self.graph(),
+            _ => self.lane(),
+        }
+    }
+
+    /// A statement that neither exchanges anything between threads nor depends on the warp.
+    fn alone(&mut self, depth: u32) {
+        match self.random.below(100) {
+            0..=29 => self.lane(),
+            30..=33 => self.doubles(),
+            34..=69 => {
+                let op = self.random.pick(&[Op::Ld, Op::Ld, Op::LdNc, Op::St, Op::St]);
+                self.access(op);
+            }
+            70..=74 => self.words(),
+            75 if self.exits => self.exit(),
+            76..=77 => self.leave_loop(),
+            _ if depth >= 4 => self.lane(),
+            78..=86 => self.branch(depth),
+            87..=94 => self.turns(depth),
+            95..=96 if depth < 2 => self.long_loop(),
+            97..=98 if self.forms.has(6, 0, 30) => self.switch(depth),
             _ => self.lane(),
         }
     }
@@ -352,7 +406,7 @@ impl Generator<'_> {
         }
         let text = loop {
             let text = self.forms.lane(&mut self.random);
-            if self.taste != Taste::Coarse || super::forms::is_plain(&text) {
+            if !self.taste.is_coarse() || super::forms::is_plain(&text) {
                 break text;
             }
         };
@@ -391,7 +445,7 @@ impl Generator<'_> {
     /// An instruction that native code leaves to the interpreter, at least for some of its words, or
     /// matrices.
     pub(super) fn stepped(&mut self) {
-        if self.taste == Taste::Coarse {
+        if self.taste.is_coarse() {
             return self.lane();
         }
         if self.uniform
@@ -559,7 +613,9 @@ impl Generator<'_> {
         let top = self.label();
         self.fixed(format!("{top}:"));
         self.lane();
-        if uniform && self.uniform && turns < 600 && self.random.chance(40) {
+        if self.taste == Taste::Rows {
+            self.lane();
+        } else if uniform && self.uniform && turns < 600 && self.random.chance(40) {
             self.exchange();
         } else if turns < 9000 && self.random.chance(30) {
             self.diverged(false, |g| g.warp());

@@ -70,12 +70,12 @@ impl Generator<'_> {
         })
     }
 
-    fn access(&mut self, op: Op) {
+    pub(super) fn access(&mut self, op: Op) {
         let Some(spelled) = self.spelled(op) else { return };
         let mods = &spelled.mods;
         let watches = ["volatile", "relaxed", "acquire", "release", "local"];
         let spins = self.may_spin() && op != Op::St;
-        if (self.taste == Taste::Coarse || spins) && watches.iter().any(|word| spelled.head.contains(word)) {
+        if (self.taste.is_coarse() || spins) && watches.iter().any(|word| spelled.head.contains(word)) {
             return self.lane();
         }
         let (ty, lanes) = (mods.ty(), usize::from(mods.vec()));
@@ -115,7 +115,7 @@ impl Generator<'_> {
         let plain = |address: String| Some(Place { before: String::new(), address });
         match space {
             Space::Global => self.global(bytes, write),
-            Space::Shared if self.function => None,
+            Space::Shared if self.function || self.taste == Taste::Rows => None,
             Space::Shared => {
                 let at = self.at(32, bytes);
                 match self.random.below(3) {
@@ -171,11 +171,11 @@ impl Generator<'_> {
                 (bytes <= most).then(|| Place { before: String::new(), address: name.to_owned() })
             }
             Space::Generic => match self.random.below(3) {
-                0 if !self.function => {
+                0 if !self.function && self.taste != Taste::Rows => {
                     let at = self.at(32, bytes);
                     plain(format!("%gsh+{at}"))
                 }
-                1 if self.taste != Taste::Coarse => {
+                1 if !self.taste.is_coarse() => {
                     let at = self.at(128, bytes);
                     plain(format!("%gloc+{at}"))
                 }
@@ -186,7 +186,7 @@ impl Generator<'_> {
     }
 
     /// Loads consecutive words per lane in random order, sometimes with stores in between.
-    fn words(&mut self) {
+    pub(super) fn words(&mut self) {
         let bits = self.random.pick(&[8, 16, 32, 32, 32, 64]);
         let bytes = bits / 8;
         let index = register(&mut self.random, 32);
@@ -196,8 +196,8 @@ impl Generator<'_> {
             "and.b32 %ta, {index}, {};\ncvt.u64.u32 %da, %ta;\nadd.s64 %da, {base}, %da;\n",
             mask(room, bytes)
         );
-        if self.random.chance(20) {
-            // Either of two allocations, in lanes side by side.
+        if self.random.chance(if self.taste == Taste::Rows { 60 } else { 20 }) {
+            // Either of two allocations, in lanes side by side: native code may have to be left.
             let p = self.random.below(super::forms::PREDICATES);
             text += &format!("selp.b64 %da, %own, %da, %p{p};\n");
         }

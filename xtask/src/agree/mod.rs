@@ -3,10 +3,11 @@
 //! Programs come from seeds ([`generate`]). They contain instructions from every row of the table that acts
 //! on registers, with all types and modifiers; loads, stores and atomics of all widths in all state spaces;
 //! branches, loops, switches, irreducible graphs, calls, barriers and warp operations; odd CTA shapes,
-//! several CTAs; and edge values. Besides general programs there are two special kinds. One kind can run as
+//! several CTAs; and edge values. Besides general programs there are three special kinds. One kind can run as
 //! coarse warps, with shared tiles, stores to one address and many barriers ([`tiles`]), some in loops of so
-//! many iterations that native code yields. In the other kind, groups of one warp wait for each other at
-//! different places, with calls and interpreter steps in between ([`apart`]). Native code runs whole CTAs,
+//! many iterations that native code yields. In another kind, groups of one warp wait for each other at
+//! different places, with calls and interpreter steps in between ([`apart`]). In the third, threads are alone
+//! in CTAs of several rows, so that neighbouring CTAs can execute as one. Native code runs whole CTAs,
 //! with or without coarse warps, or, for every eighth program, warp by warp. Some programs read clocks, which
 //! count executed instructions; `%globaltimer` is excluded, because it depends on earlier launches. A program
 //! whose results differ is reduced ([`reduce`]) and written to `target/agree`. Programs that were found in
