@@ -19,7 +19,7 @@ mod saved;
 
 pub(crate) use batch::{CtaBatch, InitialSlots};
 pub use exits::{ExitCause, ExitCounts, ExitPoint, ExitScope, SideExits};
-pub(crate) use saved::mask_at;
+pub(crate) use saved::mask_of;
 pub use saved::{EntryReg, EntryState, ExitState, Held, Line, PendingLanes, SavedReg, bytes_of};
 
 use crate::bound::{Code, Exec};
@@ -61,10 +61,10 @@ pub trait Native: Send + Sync {
     /// How the code runs whole CTAs in coarse warps; `None` if it has no such version or that version is not
     /// profitable.
     fn coarse(&self) -> Option<&CoarseCode>;
+    /// As [`Native::coarse`], whether or not that version is profitable.
+    fn coarse_code(&self) -> Option<&CoarseCode>;
     /// The side exits of single warps, by their numbers.
     fn exits(&self) -> &[ExitPoint];
-    /// The side exits of coarse warps, by their numbers, whether or not coarse warps are profitable.
-    fn coarse_exits(&self) -> &[SideExit];
     /// Whether it has no native code for an instruction with this name, so that the interpreter's step
     /// executes it.
     fn lacks(&self, instruction: &str) -> bool;
@@ -330,12 +330,28 @@ pub struct SuspendPoint {
 /// says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CoarseCode {
-    /// Warps per coarse warp; divides the number of warps of the CTA.
+    /// Warps per coarse warp; divides the number of warps of the CTAs that execute as one.
     pub warps: u32,
+    /// CTAs that execute as one, which are neighbours in x. Their threads are numbered like those of one CTA:
+    /// each row of threads in x is followed by the same row of the next CTA. Every warp of these CTAs has all
+    /// its lanes in one coarse warp.
+    pub ctas: u32,
+    /// The CTAs of a row of the grid from which on several execute as one: if their number is a multiple of
+    /// `ctas`, and if it is not. Then those at the end of the row execute alone.
+    pub least_row: [u32; 2],
     /// Slots and barriers, as for single warps.
     pub cta: CtaCode,
     /// The places where a coarse warp splits into its warps.
     pub leaves: Vec<SideExit>,
+}
+
+impl CoarseCode {
+    /// Whether CTAs of a grid execute as one, if native code executes several so.
+    pub(crate) fn fits(&self, grid: &GridShape) -> bool {
+        let row = grid.nctaid[0];
+        let [whole, other] = self.least_row;
+        row >= if row.is_multiple_of(self.ctas) { whole } else { other }
+    }
 }
 
 /// A place where a coarse warp splits into its warps.

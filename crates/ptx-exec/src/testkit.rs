@@ -9,6 +9,7 @@ use crate::bound::{
 };
 use crate::lanes::{LANES, Lane, LaneMask, Registers, lanes_of};
 use crate::mem::{Class, Memory};
+use crate::native::Native;
 use crate::sched::{GridRun, Outcome, run_grid};
 use crate::warp::GridShape;
 use ptx::Span;
@@ -249,6 +250,8 @@ pub(crate) struct Machine {
     pub(crate) stack: u64,
     pub(crate) max_steps: Option<u64>,
     pub(crate) params: (u64, u64),
+    /// Native code of the kernel, if there is any.
+    pub(crate) native: Option<Arc<dyn Native>>,
 }
 
 impl Machine {
@@ -263,6 +266,7 @@ impl Machine {
             // More than any test needs; a machine that hangs fails the test.
             max_steps: Some(200_000_000),
             params: (0, 0),
+            native: None,
         }
     }
 
@@ -299,7 +303,7 @@ impl Machine {
             source: Arc::clone(&self.source),
             address_size: AddressSize::Bits64,
             functions: 0x1000,
-            native: None,
+            native: self.native.clone(),
             supply: None,
             memory: Arc::clone(&self.memory),
             shape: Arc::new(GridShape {

@@ -9,6 +9,9 @@
 //! In kernels with loops and without barriers, several warps execute in lockstep if no loop takes longer for
 //! some lanes than for others ([`lockstep`]).
 //!
+//! Warps of CTAs that are neighbours in x execute as one where CTAs are boxes of several rows and share no
+//! memory ([`merged`]).
+//!
 //! In kernels with neither, a coarse warp that is the whole CTA saves the scalar work of its warps; [`cost`]
 //! estimates whether that is worth it. Its code is for CTAs of which all threads do the same; it declines
 //! other CTAs before they have had an effect, and single warps execute them.
@@ -35,6 +38,7 @@ use ptx::isa::{Op, Space, Sreg};
 mod branches;
 mod cost;
 mod lockstep;
+mod merged;
 
 /// How many warps execute as one coarse warp.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -65,6 +69,8 @@ pub(crate) enum Gain {
     Scalars,
     /// Waiting for the previous iteration, in a kernel with loops and without barriers.
     Latency,
+    /// What belongs to a row of threads, which goes on in the next CTAs.
+    Rows,
 }
 
 /// The numbers of warps that are tried for a coarse warp; 1 means that each warp executes alone.
@@ -78,17 +84,23 @@ pub(crate) struct Sizes {
     pub(crate) apart: bool,
     /// What the coarse warps are for.
     pub(crate) gain: Gain,
+    /// How many CTAs execute as one.
+    pub(crate) ctas: u32,
     /// The reason for `first`, for a remark.
     pub(crate) why: &'static str,
 }
 
 impl Sizes {
     fn of(size: u32, why: &'static str) -> Self {
-        Self { first: size, within: size, apart: false, gain: Gain::Barriers, why }
+        Self { first: size, within: size, apart: false, gain: Gain::Barriers, ctas: 1, why }
     }
 
-    /// The number that is tried after `size`: the next smaller one that divides it.
+    /// The number that is tried after `size`: the next smaller one that divides it. Rows of several CTAs are
+    /// whole.
     pub(crate) fn smaller(self, size: u32) -> u32 {
+        if self.ctas > 1 {
+            return 1;
+        }
         if size > self.within {
             return self.within;
         }
@@ -96,8 +108,33 @@ impl Sizes {
     }
 }
 
-/// The numbers of warps to try. `func`: the WIR of a single warp.
-pub(crate) fn sizes(
+/// The numbers of warps to try, and then those of the next element. `func`: the WIR of a single warp.
+/// `checked`: observers are told of what CTAs do.
+pub(crate) fn candidates(
+    teams: Teams,
+    (function, program): (&Function, &Program),
+    func: &Func,
+    shape: LaunchShape,
+    level: Level,
+    checked: bool,
+) -> Vec<Sizes> {
+    let within = sizes(teams, function, program, func, shape, level);
+    let full = shape.threads().is_multiple_of(32) && !func.has_spills() && is_fit(function, program);
+    let merged = |asked| merged::sizes((function, program), func, shape, level, asked);
+    let all = match teams {
+        Teams::Auto if full && !checked => merged(None),
+        Teams::Of(size) if full && !checked => merged(Some(size)),
+        Teams::Auto | Teams::Never | Teams::Of(_) => Vec::new(),
+    };
+    // Where warps of one CTA gain, those of several gain little more, in some grids only.
+    match within.gain {
+        Gain::Scalars | Gain::Latency if within.first > 1 => [&[within], &all[..]].concat(),
+        Gain::Barriers | Gain::Scalars | Gain::Latency | Gain::Rows => [&all[..], &[within]].concat(),
+    }
+}
+
+/// The numbers of warps of a CTA to try.
+fn sizes(
     teams: Teams,
     function: &Function,
     program: &Program,
@@ -166,7 +203,7 @@ pub(crate) fn sizes(
                 false if within == 1 => (1, "values that live across barriers take all registers"),
                 false => (within, "as many as keep their values in registers"),
             };
-            Sizes { first, within, apart, gain: Gain::Barriers, why }
+            Sizes { first, within, apart, ..Sizes::of(first, why) }
         }
     }
 }
@@ -202,6 +239,16 @@ pub(crate) fn pays(
         Gain::Scalars if cost::pays(single, coarse, function) => Ok(()),
         Gain::Scalars => Err(AS_LONG),
         Gain::Latency => lockstep::pays(single, coarse, function),
+        Gain::Rows => merged::pays(single, coarse, function),
+    }
+}
+
+/// The CTAs of a row of the grid from which on a coarse warp of several pays; see
+/// [`CoarseCode::least_row`](ptx_exec::native::CoarseCode::least_row).
+pub(crate) fn least_row(teams: Teams, func: &Func, function: &Function, shape: LaunchShape) -> [u32; 2] {
+    match teams {
+        Teams::Auto if shape.ctas > 1 => merged::least_row(func, function, shape),
+        Teams::Auto | Teams::Never | Teams::Of(_) => [shape.ctas; 2],
     }
 }
 

@@ -11,13 +11,14 @@ use crate::llvm::{Code, Error};
 use crate::object::Made;
 use crate::reduction_buffer;
 use crate::tuning::{COARSE_WARP_MAX_DECLINED_CTAS, COARSE_WARP_TRIAL_CTAS, OPS_PER_FUEL};
+use crate::wir::LaunchShape;
 use ptx::analysis::calls::reads_clocks;
 use ptx_exec::lanes::{LANES, Lane, LaneMask, Registers};
 use ptx_exec::launch::Kernel;
 use ptx_exec::mem::{View, announce, announced_within};
 use ptx_exec::native::{
     BarrierState, CoarseCode, CtaCall, CtaCode, CtaStop, ExitPoint, Line, Native, NativeCache, NativeCall,
-    NativeStop, Reach, SideExit, TidTable, Windows,
+    NativeStop, Reach, TidTable, Windows,
 };
 use ptx_exec::stamps::{Clock, StampKind};
 use ptx_exec::warp::GridShape;
@@ -129,8 +130,8 @@ pub(crate) fn place(
     // SAFETY: the address is that of the function `kernel`, emitted by `codegen::emit` with this signature;
     // `code` keeps it in memory.
     let entry = address.map(|address| unsafe { std::mem::transmute::<usize, Entry>(address) });
-    let team = match made.team.warps {
-        0 | 1 => None,
+    let team = match (made.team.warps, made.team.ctas) {
+        (0 | 1, _) | (_, 0) => None,
         _ => {
             let address = code.lookup("team")?;
             // SAFETY: as above, of the function `team`.
@@ -153,7 +154,7 @@ pub(crate) fn place(
         first,
         entry,
         team,
-        team_tids: team_tids(ntid, made.team.warps),
+        team_tids: team_tids(ntid, &made.team),
         parts: Default::default(),
         declined: AtomicU32::new(0),
         function: kernel.id().0,
@@ -171,15 +172,16 @@ pub(crate) fn place(
     }))
 }
 
-/// Thread indices of each coarse warp of a CTA: x of all lanes, then y, then z.
-fn team_tids([nx, ny, nz]: [u32; 3], warps: u32) -> Vec<u32> {
+/// Thread indices of each coarse warp of the CTAs that execute as one: x of all lanes, then y, then z.
+fn team_tids(ntid: [u32; 3], &CoarseCode { warps, ctas, .. }: &CoarseCode) -> Vec<u32> {
     if warps < 2 {
         return Vec::new();
     }
-    let lanes = warps * LANES as u32;
-    let tid = |thread: u32| [thread % nx, thread / nx % ny, thread / nx / ny];
-    let team = |first: u32| (0..3).flat_map(move |axis| (first..first + lanes).map(move |t| tid(t)[axis]));
-    (0..nx * ny * nz).step_by(lanes as usize).flat_map(team).collect()
+    let shape = LaunchShape { ntid, chunk: 0, team: warps, ctas };
+    let lanes = shape.lanes();
+    let team =
+        |first: u32| (0..3).flat_map(move |axis| (first..first + lanes).map(move |t| shape.tid(t)[axis]));
+    (0..shape.threads()).step_by(lanes as usize).flat_map(team).collect()
 }
 
 /// Thread indices of each warp of a CTA. The indices of lanes behind the last thread continue to grow.
@@ -323,8 +325,8 @@ impl Native for Compiled {
         let frees = call.view().memory().frees();
         self.ready(call.cache, frees);
         let (windows, beside) = (call.view().windows(), beside(call.view()));
-        let CoarseCode { warps, cta, .. } = &self.made.team;
-        let teams = self.tids.len() / *warps as usize;
+        let CoarseCode { warps, ctas, cta, .. } = &self.made.team;
+        let teams = self.tids.len() * *ctas as usize / *warps as usize;
         if call.slots.len() != teams || call.kept.len() * 64 < teams * cta.bytes as usize {
             return CtaStop::BarrierMismatch;
         }
@@ -333,7 +335,7 @@ impl Native for Compiled {
             tids: self.team_tids.as_ptr().cast(),
             keeps: call.kept.as_mut_ptr().cast(),
             keep_bytes: cta.bytes.into(),
-            price: self.price,
+            price: self.price.saturating_mul(*ctas),
             warps: teams as u32,
             round: call.round,
             turns: call.fuel,
@@ -389,8 +391,11 @@ impl Native for Compiled {
         &self.made.exits
     }
 
-    fn coarse_exits(&self) -> &[SideExit] {
-        &self.first.as_ref().map_or(&self.made, |first| &first.made).team.leaves
+    fn coarse_code(&self) -> Option<&CoarseCode> {
+        match &self.first {
+            Some(first) => first.coarse_code(),
+            None => self.team.is_some().then_some(&self.made.team),
+        }
     }
 
     fn lacks(&self, instruction: &str) -> bool {

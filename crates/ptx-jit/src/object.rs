@@ -86,6 +86,8 @@ impl Made {
         to.count(exits.len());
         exits.iter().for_each(|point| to.point(point));
         to.number(team.warps);
+        to.number(team.ctas);
+        team.least_row.iter().for_each(|row| to.number(*row));
         to.cta(&team.cta);
         to.count(team.leaves.len());
         team.leaves.iter().for_each(|leave| to.leave(leave));
@@ -113,7 +115,13 @@ impl Made {
                 exits: from.list(Reader::leaving)?,
             },
             exits: from.list(Reader::point)?,
-            team: CoarseCode { warps: from.number()?, cta: from.cta()?, leaves: from.list(Reader::leave)? },
+            team: CoarseCode {
+                warps: from.number()?,
+                ctas: from.number()?,
+                least_row: [from.number()?, from.number()?],
+                cta: from.cta()?,
+                leaves: from.list(Reader::leave)?,
+            },
             postpones: from.flag()?,
             updates: from.flag()?,
             partial: from.flag()?,
@@ -414,6 +422,8 @@ mod tests {
                 .to_vec(),
             team: CoarseCode {
                 warps: 4,
+                ctas: 2,
+                least_row: [4, 8],
                 cta: CtaCode {
                     bytes: 64,
                     barriers: vec![SuspendPoint { block: 2, id: None, kept: Vec::new() }],

@@ -359,6 +359,23 @@ pub(crate) const COARSE_WARP_CHECK_COST: u64 = 6;
 /// Rapids: with 16 chunks, kernels of the zoo take as long as with eight, and up to twice as long to compile.
 pub(crate) const LOCKSTEP_MAX_CHUNKS: u32 = 8;
 
+/// A coarse warp of several CTAs must save one instruction in so many, by estimate. Measured on an Emerald
+/// Rapids, with blocks of 32 x 8: kernels that save half take 0.5 to 0.8 of the time; a median of nine and a
+/// product of bytes that save a quarter gain nothing, and take three times as long to compile.
+pub(crate) const MERGED_CTAS_MIN_GAIN: u64 = 3;
+
+/// So many groups of CTAs that execute as one must be in a row of the grid, if lanes at the border of a
+/// picture do other work, or if CTAs are left at the end of the row; otherwise two. Measured in the same way:
+/// with two, as in a box of 256 points, a stencil of seven points whose border is copied takes 1.2 times the
+/// time; with one, of which some lanes are behind the end of the data, a maximum of four takes 1.5 times the
+/// time.
+pub(crate) const MERGED_CTAS_MIN_GROUPS: u32 = 4;
+
+/// The most instructions of a path without loops, for such coarse warps. Measured in the same way: the edges
+/// of a picture (69 instructions) take half of the time; stencils of 13 and 27 points (87 and 120) gain
+/// nothing, and a step of the game of life (87) a fifth, for three times the time to compile.
+pub(crate) const MERGED_CTAS_MAX_PATH_INSTRUCTIONS: usize = 80;
+
 // Barrier slots.
 
 /// The most bytes that a coarse warp keeps across barriers; a kernel that needs more runs warp by warp.

@@ -227,7 +227,7 @@ pub(crate) struct RunOptions {
     /// --emit takes any, others what this machine can execute [default: native]
     #[arg(long, value_name = "CPU")]
     pub(crate) cpu: Option<ptxvm::Target>,
-    /// Warps of a CTA that native code runs as one coarse warp, where possible [default: chosen by cost]
+    /// Warps of a CTA, or of several, that native code runs as one, where possible [default: chosen by cost]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=32))]
     pub(crate) team: Option<u32>,
     /// Neither use nor keep native code on disk (in PTXVM_CACHE_DIR, or the user's cache folder)

@@ -63,8 +63,11 @@ impl InitialSlots {
 pub(crate) struct CtaBatch<'a> {
     /// How many more CTAs may start.
     pub(crate) remaining: u64,
-    /// How many have started after the first.
+    /// How many have started after the first. Of CTAs that execute as one, the others count as started when
+    /// the next ones start.
     pub(crate) started: u64,
+    /// CTAs that execute as one; see [`CoarseCode::ctas`](super::CoarseCode::ctas).
+    pub(crate) ctas: u32,
     /// The CTA's shared memory.
     pub(crate) shared: Option<&'a mut Window>,
     /// The initial slots.
@@ -79,23 +82,27 @@ impl CtaBatch<'_> {
 }
 
 impl CtaCall<'_> {
-    /// Starts the next CTA of the batch: its number, slots and shared memory. `false` if no CTA may start in
-    /// this call.
+    /// Starts the next CTA of the batch, or the next ones that execute as one: its number, slots and shared
+    /// memory. `false` if no CTA may start in this call.
     pub fn next_cta(&mut self) -> bool {
         // Cached bounds are stale, and only an entry of native code renews them.
         let stale = self.view().memory().frees() != self.cache.frees;
-        if self.batch.remaining == 0 || stale {
+        let ctas = u64::from(self.batch.ctas);
+        let end_of_row = u64::from(self.grid.nctaid[0]);
+        let x = u64::from(self.ctaid[0]) + ctas;
+        if self.batch.remaining < ctas || stale || x < end_of_row && x + ctas > end_of_row {
             return false;
         }
         let ended = (self.index + self.batch.started, self.ctaid);
-        self.batch.remaining -= 1;
-        self.batch.started += 1;
+        self.batch.remaining -= ctas;
+        self.batch.started += ctas;
+        let mut step = self.batch.ctas;
         for (number, count) in self.ctaid.iter_mut().zip(self.grid.nctaid) {
-            *number += 1;
+            *number += step;
             if *number < count {
                 break;
             }
-            *number = 0;
+            (*number, step) = (0, 1);
         }
         if let Some(window) = &mut self.batch.shared {
             window.clear(0..window.bytes());

@@ -217,7 +217,8 @@ impl ExitCounts {
         for (exit, count) in native.exits().iter().zip(&self.warps) {
             note(&exit.sites, Some(exit.cause), ExitScope::Warp, *count);
         }
-        for (SideExit { point, .. }, count) in native.coarse_exits().iter().zip(&self.coarse) {
+        let leaves = native.coarse_code().map_or(&[][..], |code| &code.leaves);
+        for (SideExit { point, .. }, count) in leaves.iter().zip(&self.coarse) {
             note(&point.sites, Some(point.cause), ExitScope::CoarseWarp, *count);
         }
         for (block, count) in &self.refused {

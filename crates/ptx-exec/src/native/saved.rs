@@ -124,42 +124,46 @@ fn set_word(room: &mut [Line], offset: usize, ones: u64, value: u64) {
     *word = (u64::from_le(*word) & !(ones << shift) | (value & ones) << shift).to_le();
 }
 
-/// The lane mask at a byte offset.
-pub(crate) fn mask_at(room: &[Line], offset: usize) -> LaneMask {
-    word(room, offset, u32::MAX.into()) as u32
+/// The lane mask of one warp of a coarse warp, whose masks begin at a byte offset, a word for each 32 lanes.
+/// `places`: as in [`SavedReg::expand_of`].
+pub(crate) fn mask_of(room: &[Line], offset: usize, places: &[usize; LANES]) -> LaneMask {
+    let lane = |place: usize| word(room, offset + place / LANES * 4, u32::MAX.into()) >> (place % LANES) & 1;
+    places.iter().enumerate().fold(0, |mask, (at, place)| mask | (lane(*place) as u32) << at)
 }
 
 impl SavedReg {
     /// Copies the register from the transfer buffer to the register file, in the lanes of `mask`.
     pub(crate) fn expand(&self, room: &[Line], regs: &mut Registers, mask: LaneMask) {
-        self.expand_of(room, 0, regs, mask);
+        self.expand_of(room, &std::array::from_fn(|lane| lane), regs, mask);
     }
 
-    /// As [`SavedReg::expand`], for one warp of a coarse warp.
-    pub(crate) fn expand_of(&self, room: &[Line], warp: usize, regs: &mut Registers, mask: LaneMask) {
+    /// As [`SavedReg::expand`], for one warp of a coarse warp. `places`: the lane of the coarse warp that
+    /// each lane is.
+    pub(crate) fn expand_of(
+        &self,
+        room: &[Line],
+        places: &[usize; LANES],
+        regs: &mut Registers,
+        mask: LaneMask,
+    ) {
         let (index, class) = (self.reg.index as usize, self.reg.class);
         let (bytes, ones) = (bytes_of(class) as usize, ones(class));
         let at = |index: usize| word(room, self.offset as usize + index * bytes, ones);
-        let first = warp * LANES;
-        let adds = |of: &[i32], lane: usize| i64::from(of.get(first + lane).copied().unwrap_or(0)) as u64;
+        let adds = |of: &[i32], place: usize| i64::from(of.get(place).copied().unwrap_or(0)) as u64;
         let values: [u64; LANES] = match &self.held {
             Held::Constant(value) => [*value; LANES],
             Held::Same => [at(0); LANES],
             Held::Pattern { each, lanes } => {
-                let word = |lane: usize| at((first + lane) / *each as usize);
-                std::array::from_fn(|lane| word(lane).wrapping_add(adds(lanes, lane)))
+                places.map(|place| at(place / *each as usize).wrapping_add(adds(lanes, place)))
             }
             Held::Rows { lanes, rows } => {
                 let (base, stride) = (at(0), at(1));
-                std::array::from_fn(|lane| {
-                    base.wrapping_add(adds(lanes, lane)).wrapping_add(stride.wrapping_mul(adds(rows, lane)))
+                places.map(|place| {
+                    base.wrapping_add(adds(lanes, place)).wrapping_add(stride.wrapping_mul(adds(rows, place)))
                 })
             }
-            Held::Mask => {
-                let word = at(warp);
-                std::array::from_fn(|lane| word >> lane & 1)
-            }
-            Held::Each => std::array::from_fn(|lane| at(first + lane)),
+            Held::Mask => places.map(|place| at(place / LANES) >> (place % LANES) & 1),
+            Held::Each => places.map(at),
         };
         // A register that the function does not have is ignored: the table then belongs to another kernel.
         match class {
@@ -329,7 +333,7 @@ mod tests {
         let room = [Line([0, 100 | 1000 << 32, 7, 0, 0, 0, 0, 0])];
         let second = |held| {
             let mut regs = registers(|_| 1);
-            kept(held).expand_of(&room, 1, &mut regs, 2);
+            kept(held).expand_of(&room, &std::array::from_fn(|lane| 32 + lane), &mut regs, 2);
             regs.r32[0].0[..3].to_vec()
         };
         let lanes: Arc<[i32]> = (0..64).collect();
@@ -338,6 +342,25 @@ mod tests {
         assert_eq!(second(Held::Pattern { each: 64, lanes: lanes.clone() }), [1, 133, 1]);
         assert_eq!(second(Held::Rows { lanes, rows }), [1, 100 + 33 + 2 * 1000, 1]);
         assert_eq!(second(Held::Mask), [1, (1000 >> 1) & 1, 1]);
+    }
+
+    /// The warp has every second lane of a coarse warp of 64.
+    #[test]
+    fn lanes_of_a_warp_need_not_be_next_to_each_other() {
+        let places = std::array::from_fn(|lane| 2 * lane);
+        let room = [Line([0, 0x1_0003 | 0xffff_0004 << 32, 7, 0, 0, 0, 0, 0])];
+        let kept = |held| SavedReg { reg: Reg { class: RegClass::R32, index: 0 }, offset: 8, held };
+        let every_second = |held| {
+            let mut regs = registers(|_| 1);
+            kept(held).expand_of(&room, &places, &mut regs, 0x8001_0003);
+            [0, 1, 2, 16, 31].map(|lane| regs.r32[0].0[lane])
+        };
+        let lanes: Arc<[i32]> = (0..64).collect();
+        let sums = [0x1_0003, 0x1_0005, 1, 0xffff_0024, 0xffff_0042];
+        assert_eq!(every_second(Held::Pattern { each: 32, lanes }), sums);
+        assert_eq!(every_second(Held::Mask), [1, 0, 1, 0, 1]);
+        // Of the even bits, 0, 16, 34 and 48 to 62 are set.
+        assert_eq!(mask_of(&room, 8, &places), 0xff02_0101);
     }
 
     #[test]

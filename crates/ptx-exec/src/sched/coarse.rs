@@ -5,20 +5,25 @@
 //! **side exit**: its registers are copied to the frames of its warps, and each warp continues alone until
 //! the CTA ends.
 //!
+//! Coarse warps may span several CTAs that are neighbours in x ([`CoarseCode::ctas`]). Where such a coarse
+//! warp cannot continue, the CTAs execute one after another ([`Members`]), each from where the coarse warps
+//! have left it, in the order of their numbers. So their traps are reported as if they had begun in that
+//! order.
+//!
 //! Invariant: as in [`native_cta`](super::native_cta), a warp has a frame, or its coarse warp has a slot. The
 //! lanes of a coarse warp are at one place of the program, or are held pending where the lanes of a single
 //! warp would be too. So a side exit needs the same state as that of a single warp.
 
 use super::cta::{Cta, CtaStop, Limits, Round};
 use super::native_cta::{FIRST_FUEL, FUEL, LongRun, Start, reduced};
-use super::native_frames::BatchOf;
+use super::native_frames::{Members, Place};
 use crate::bound::{Function, Term};
 use crate::context::LaunchContext;
 use crate::interp::{self, Budget, Left};
-use crate::lanes::{FULL, LaneMask};
+use crate::lanes::{FULL, LANES, LaneMask};
 use crate::native::{
     BarrierState, CoarseCode, CtaCall, CtaCode, CtaStop as NativeCtaStop, Native, NativeCache, SavedReg,
-    SlotState, mask_at,
+    SlotState, mask_of,
 };
 use crate::watched_cta;
 
@@ -27,7 +32,8 @@ const LIVE: usize = 0;
 const RUNNING: usize = 1;
 
 impl Cta {
-    /// Runs a CTA that has not started. `None`: its warps have frames now, and the caller must run those.
+    /// Runs a CTA that has not started, and those that execute as one with it. `None`: its warps have frames
+    /// now, and the caller must run those.
     pub(super) fn run_coarse(
         &mut self,
         (native, coarse): (&dyn Native, &CoarseCode),
@@ -36,6 +42,16 @@ impl Cta {
         cache: &mut NativeCache,
     ) -> Option<CtaStop> {
         let function = context.function(self.kernel)?;
+        let others = coarse.ctas - 1;
+        let row = self.grid.nctaid[0] - self.ctaid[0];
+        let fits = coarse.fits(&self.grid);
+        if !fits || row <= others || limits.taken() < others.into() {
+            let context = &context.for_single_warps();
+            let native = context.native.unwrap_or(native);
+            // In the next row, CTAs execute as one again.
+            let more = if fits { u64::from(row) - 1 } else { u64::MAX };
+            return self.run_native(native, context, limits, cache, more);
+        }
         let initial = self.native_frames.start_coarse(coarse, function, self.warps.len());
         let (mut current, mut round) = (0, BarrierState::default());
         let mut long = LongRun::default();
@@ -44,15 +60,16 @@ impl Cta {
                 return Some(CtaStop::Cancelled);
             }
             if let Some(kind) = limits.late() {
-                self.frames_from_coarse(coarse, context, function, (current, None), round);
-                let warp = (current * coarse.warps).min(self.warps.len() as u32 - 1);
+                let place = Place { current, exit: None, round, fuel: 0 };
+                self.frames_from_coarse(coarse, context, function, place);
+                let warp = (current * coarse.warps / coarse.ctas).min(self.warps.len() as u32 - 1);
                 let stopped = super::cta::blame(&self.warps[warp as usize], context, kind);
                 return Some(CtaStop::Trapped(stopped, warp));
             }
             let fuel = if limits.alone() { FIRST_FUEL } else { FUEL };
-            let remaining = if native.can_batch_ctas() { limits.taken() } else { 0 };
+            let remaining = if native.can_batch_ctas() { limits.taken() - u64::from(others) } else { 0 };
             let start = Start { warp: current, round, fuel };
-            let mut call = self.native_call(context, cache, start, (remaining, initial));
+            let mut call = self.native_call(context, cache, start, (remaining, coarse.ctas, initial));
             let stop = native.run_coarse(&mut call);
             let (ctaid, batched) = (call.ctaid, call.batched());
             let CtaCall { steps, lane_steps, fuel, .. } = call;
@@ -62,37 +79,83 @@ impl Cta {
             limits.spend_native(steps, 0);
             match stop {
                 NativeCtaStop::Finished => {
+                    let [x, y, z] = self.ctaid;
+                    self.advance_batch([x + others, y, z], others.into(), limits);
                     self.live = 0;
                     return Some(CtaStop::Finished);
                 }
                 NativeCtaStop::OutOfFuel if !long.gives_way((self.place, current), limits) => {}
                 NativeCtaStop::OutOfFuel => {
-                    self.frames_from_coarse(coarse, context, function, (current, None), round);
+                    let place = Place { current, exit: None, round, fuel: 0 };
+                    self.split(coarse, Some(place), limits);
+                    self.frames_from_coarse(coarse, context, function, place);
                     return Some(CtaStop::Long);
                 }
                 NativeCtaStop::SideExit(at) => {
-                    let left = self.frames_from_coarse(
-                        coarse,
-                        context,
-                        function,
-                        (current, Some(at as usize)),
-                        round,
-                    );
                     let fuel = fuel.clamp(0, interp::WARP_SLICE);
+                    let place = Place { current, exit: Some(at as usize), round, fuel };
+                    self.split(coarse, Some(place), limits);
+                    let left = self.frames_from_coarse(coarse, context, function, place);
                     return self.split_coarse_warp((native, coarse, fuel), context, limits, cache, left);
                 }
                 NativeCtaStop::Declined => {
+                    self.split(coarse, None, limits);
                     let context = &context.for_single_warps();
                     let native = context.native.unwrap_or(native);
-                    return self.run_native(native, context, limits, cache, BatchOf::One);
+                    return self.run_native(native, context, limits, cache, 0);
                 }
                 NativeCtaStop::BarrierMismatch | NativeCtaStop::Warp(_) => {
-                    // No warp is in the middle of its round.
-                    self.frames_from_coarse(coarse, context, function, (u32::MAX, None), round);
+                    let place = Place::between(round);
+                    self.split(coarse, Some(place), limits);
+                    self.frames_from_coarse(coarse, context, function, place);
                     return None;
                 }
             }
         }
+    }
+
+    /// Makes a CTA the first of those that began as one with it, if there are several. From now on they
+    /// execute one after another. No other [`Cta`] starts them meanwhile.
+    fn split(&mut self, coarse: &CoarseCode, left: Option<Place>, limits: &impl Limits) {
+        if coarse.ctas > 1 {
+            self.members = Some(Members { at: 0, count: coarse.ctas, left });
+            limits.take_members(u64::from(coarse.ctas) - 1);
+        }
+    }
+
+    /// Makes a CTA that has finished the next one of those that began as one with it. `false`: it is the last
+    /// of them, or began alone.
+    pub(super) fn next_member(&mut self, limits: &impl Limits) -> bool {
+        let Some(members) = &mut self.members else { return false };
+        members.at += 1;
+        if members.at >= members.count {
+            self.members = None;
+            return false;
+        }
+        self.ctaid[0] += 1;
+        self.index += 1;
+        self.place += 1;
+        limits.start_member();
+        true
+    }
+
+    /// Runs a CTA that began as one with others, from where its coarse warps have left it. `None`: as
+    /// [`Cta::run_coarse`].
+    pub(super) fn run_member(
+        &mut self,
+        native: &dyn Native,
+        context: &LaunchContext<'_>,
+        limits: &impl Limits,
+        cache: &mut NativeCache,
+    ) -> Option<CtaStop> {
+        let Some(place) = self.members.and_then(|members| members.left) else {
+            let context = &context.for_single_warps();
+            let native = context.native.unwrap_or(native);
+            return self.run_native(native, context, limits, cache, 0);
+        };
+        let (function, coarse) = (context.function(self.kernel)?, native.coarse_code()?);
+        let left = self.frames_from_coarse(coarse, context, function, place);
+        self.split_coarse_warp((native, coarse, place.fuel), context, limits, cache, left)
     }
 
     /// Runs the warps of a coarse warp from its side exit, in their order, each until it stops.
@@ -135,22 +198,22 @@ impl Cta {
         coarse: &CoarseCode,
         context: &LaunchContext<'_>,
         function: &Function,
-        (current, left): (u32, Option<usize>),
-        round: BarrierState,
+        Place { current, exit: left, round, fuel: _ }: Place,
     ) -> Vec<SplitWarp> {
         // Kernels with local memory have no coarse warps.
         self.frames(context, true);
         let (size, lines) = (coarse.warps as usize, coarse.cta.bytes as usize / 64);
+        let member = self.members.map_or(0, |members| members.at);
         let mut leaving = Vec::new();
         for id in 0..self.warps.len() {
-            let (number, at) = (id / size, id % size);
+            let (number, places) = places(coarse, self.grid.ntid[0], member, id);
             let state = CtaCode::state(self.native_frames.slots[number].state, function.blocks.len());
             let left = left.filter(|_| number == current as usize);
             if state == SlotState::NotStarted && left.is_none() {
                 continue;
             }
             let lines = &self.native_frames.kept[number * lines..(number + 1) * lines];
-            let mask = |which: usize| mask_at(lines, (which * size + at) * 4);
+            let mask = |which: usize| mask_of(lines, which * size * 4, &places);
             let live = if state == SlotState::Exited && left.is_none() { 0 } else { mask(LIVE) };
             let warp = &mut self.warps[id];
             let act = warp.groups.first().map_or(0, |group| group.act);
@@ -167,12 +230,12 @@ impl Cta {
                 let content = &coarse.leaves[leave].left;
                 let regs = &mut warp.acts[act as usize].regs;
                 let take = |kept: &[SavedReg], mask: LaneMask, regs: &mut _| {
-                    kept.iter().for_each(|kept| kept.expand_of(lines, at, regs, mask));
+                    kept.iter().for_each(|kept| kept.expand_of(lines, &places, regs, mask));
                 };
                 take(&content.running, running, regs);
                 let mut pending = Vec::new();
                 for group in &content.pending {
-                    let lanes = mask_at(lines, group.offset as usize + 4 * at);
+                    let lanes = mask_of(lines, group.offset as usize, &places);
                     if lanes != 0 {
                         take(&group.kept, lanes, regs);
                         pending.push([group.block, lanes]);
@@ -196,7 +259,7 @@ impl Cta {
             let SlotState::Waits(which) = state else { continue };
             let Some(behind) = coarse.cta.barriers.get(which) else { continue };
             let regs = &mut warp.acts[act as usize].regs;
-            behind.kept.iter().for_each(|kept| kept.expand_of(lines, at, regs, FULL));
+            behind.kept.iter().for_each(|kept| kept.expand_of(lines, &places, regs, FULL));
             if behind.id.is_none() {
                 warp.push_ready(act, behind.block, live);
                 continue;
@@ -215,6 +278,18 @@ impl Cta {
         }
         leaving
     }
+}
+
+/// Where the lanes of a warp are: the number of its coarse warp, and its lanes there. `width`: threads of a
+/// CTA in x; `member`: which of the CTAs that execute as one the warp belongs to.
+fn places(coarse: &CoarseCode, width: u32, member: u32, warp: usize) -> (usize, [usize; LANES]) {
+    let (size, ctas) = (coarse.warps as usize * LANES, coarse.ctas as usize);
+    let (width, member) = (width as usize, member as usize);
+    let threads: [usize; LANES] = std::array::from_fn(|lane| {
+        let thread = warp * LANES + lane;
+        (thread / width * ctas + member) * width + thread % width
+    });
+    (threads[0] / size, threads.map(|thread| thread % size))
 }
 
 /// A warp of a coarse warp that took a side exit.

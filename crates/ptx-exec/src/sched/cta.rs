@@ -6,7 +6,7 @@
 
 use super::barrier::{Barrier, Release};
 use super::grace::GracePeriod;
-use super::native_frames::{BatchOf, NativeFrames};
+use super::native_frames::{Members, NativeFrames};
 use super::seed::Seed;
 use crate::context::LaunchContext;
 use crate::frame::{BarrierWait, Wait, WarpFrame};
@@ -65,6 +65,8 @@ pub(super) struct Cta {
     pub(super) warps: Vec<WarpFrame>,
     /// Whether the warps have frames.
     framed: bool,
+    /// The CTAs that began as one with this CTA, and which execute one after another now.
+    pub(super) members: Option<Members>,
     /// Whether observers know of the CTA.
     pub(super) begun: bool,
     pub(super) native_frames: NativeFrames,
@@ -110,6 +112,10 @@ pub(super) trait Limits {
     fn taken(&self) -> u64;
     /// Records that the thread finished `count` CTAs and started the next reserved CTA after each.
     fn start_batched(&self, count: u64);
+    /// Removes `count` CTAs from the reserved ones. They begin as one with the running CTA.
+    fn take_members(&self, count: u64);
+    /// Records that the thread finished a CTA and started the next one of those that began as one with it.
+    fn start_member(&self);
     /// Whether the thread works alone and can still get help.
     fn alone(&self) -> bool;
     /// Accounts for output of a CTA: `bytes` new bytes, and `dropped` bytes that were dropped before. Returns
@@ -135,6 +141,7 @@ impl Cta {
             smid: 0,
             kernel: 0,
             framed: false,
+            members: None,
             begun: false,
             native_frames: NativeFrames::default(),
             status: vec![Status::Exited; warps.len()],
@@ -180,7 +187,7 @@ impl Cta {
         (self.index, self.place, self.vain) = (index, place, 0);
         (self.ctaid, self.smid, self.kernel) = (ctaid, smid, kernel);
         self.seed = Seed::new(seed, index);
-        (self.framed, self.begun) = (false, false);
+        (self.framed, self.begun, self.members) = (false, false, None);
         if let Some(window) = &mut self.shared {
             window.clear(0..window.bytes());
         }
@@ -218,20 +225,24 @@ impl Cta {
         &self.warps[warp as usize]
     }
 
-    /// Runs the warps round-robin until the CTA must stop.
+    /// Runs the warps round-robin until the CTA must stop. A CTA that began as one with others becomes the
+    /// next of them when it has finished.
     pub(super) fn run(
         &mut self,
         context: &LaunchContext<'_>,
         limits: &impl Limits,
         cache: &mut NativeCache,
     ) -> CtaStop {
-        match self.run_on(context, limits, cache) {
-            CtaStop::Trapped(stopped, warp)
-                if self.seed.is_natural() && stopped.fault.kind.is_of_program() =>
-            {
-                self.first_trap((stopped, warp), &context.supplied(), limits, cache)
+        loop {
+            match self.run_on(context, limits, cache) {
+                CtaStop::Trapped(stopped, warp)
+                    if self.seed.is_natural() && stopped.fault.kind.is_of_program() =>
+                {
+                    return self.first_trap((stopped, warp), &context.supplied(), limits, cache);
+                }
+                CtaStop::Finished if self.next_member(limits) => self.framed = false,
+                stop => return stop,
             }
-            stop => stop,
         }
     }
 
@@ -278,11 +289,12 @@ impl Cta {
                 Some(native) if limits.native_ctas() && native.function() == self.kernel => {
                     let context = &context.supplied();
                     let stop = match native.coarse() {
+                        _ if self.members.is_some() => self.run_member(native, context, limits, cache),
                         Some(coarse) => self.run_coarse((native, coarse), context, limits, cache),
                         None => {
                             let context = &context.for_single_warps();
                             let native = context.native.unwrap_or(native);
-                            self.run_native(native, context, limits, cache, BatchOf::All)
+                            self.run_native(native, context, limits, cache, u64::MAX)
                         }
                     };
                     if let Some(stop) = stop {

@@ -16,6 +16,7 @@
 
 use super::cta::{Cta, CtaStop, FURTHER_SLICES, LONG_RUN, Limits};
 use super::grace::GracePeriod;
+use super::portion::portion;
 use super::seed;
 use crate::bound::{Code, Function};
 use crate::context::{End, LaunchContext};
@@ -41,8 +42,6 @@ use std::time::{Duration, Instant};
 const HELP_DELAY: Duration = Duration::from_micros(5);
 /// A launch of at least this many warps gets help at once.
 const MANY_WARPS: u64 = 2048;
-/// The most CTAs of a batch.
-const MAX_BATCH: u64 = 256;
 /// The largest CTA, in bytes, that a kernel keeps for the next launch.
 const MAX_CACHED_BYTES: u64 = 4 << 20;
 /// Stack of a thread in bytes, without what native code needs ([`Native::stack`]). Chosen: the default of
@@ -431,6 +430,15 @@ impl Limits for Worker<'_> {
         self.finish(count);
     }
 
+    fn take_members(&self, count: u64) {
+        self.take(count);
+    }
+
+    fn start_member(&self) {
+        self.place.set(self.place.get() + 1);
+        self.finish(1);
+    }
+
     fn alone(&self) -> bool {
         self.alone.get().is_some()
     }
@@ -502,8 +510,10 @@ impl Worker<'_> {
             }
             let native = all.run.native.as_deref().or_else(|| all.run.supply.as_ref()?.native());
             let alone = all.run.seed == 0 && native.is_some_and(|native| !native.may_wait());
+            let coarse = native.and_then(|native| native.coarse_code());
+            let ctas = coarse.filter(|code| code.fits(&all.run.shape)).map_or(1, |code| code.ctas);
             let portion = match alone {
-                true => ((all.count - start) / (4 * u64::from(all.threads))).clamp(1, MAX_BATCH),
+                true => portion(all.count - start, all.threads.into(), ctas.into()),
                 false => 1,
             };
             let start = all.next.fetch_add(portion, Ordering::Relaxed);

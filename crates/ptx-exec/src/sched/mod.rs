@@ -14,11 +14,14 @@
 
 mod barrier;
 mod coarse;
+#[cfg(test)]
+mod coarse_tests;
 mod cta;
 mod grace;
 mod grid;
 mod native_cta;
 mod native_frames;
+mod portion;
 mod seed;
 #[cfg(test)]
 mod tests;

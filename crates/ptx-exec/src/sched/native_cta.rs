@@ -5,7 +5,6 @@
 //! frames.
 
 use super::cta::{Cta, CtaStop, Limits, Round};
-use super::native_frames::BatchOf;
 use crate::bound::{Barrier, Function, Term, Value32};
 use crate::context::LaunchContext;
 use crate::frame::{BarrierWait, Wait};
@@ -58,13 +57,14 @@ pub(super) struct Start {
 }
 
 impl Cta {
-    /// A call of native code for this CTA. `remaining` more CTAs may run in it, from the initial slots.
+    /// A call of native code for this CTA, or for so many that execute as one. `remaining` more CTAs may run
+    /// in it, from the initial slots.
     pub(super) fn native_call<'a>(
         &'a mut self,
         context: &'a LaunchContext<'_>,
         cache: &'a mut NativeCache,
         Start { warp, round, fuel }: Start,
-        (remaining, initial): (u64, InitialSlots),
+        (remaining, ctas, initial): (u64, u32, InitialSlots),
     ) -> CtaCall<'a> {
         let frames = &mut self.native_frames;
         CtaCall {
@@ -81,7 +81,7 @@ impl Cta {
             index: self.index,
             begun: &mut self.begun,
             cache,
-            batch: CtaBatch { remaining, started: 0, shared: self.shared.as_mut(), initial },
+            batch: CtaBatch { remaining, started: 0, ctas, shared: self.shared.as_mut(), initial },
             warp,
             round,
             fuel,
@@ -94,18 +94,19 @@ impl Cta {
         }
     }
 
-    /// Runs a CTA that has not started. `None`: its warps have frames now, and the caller must run those.
+    /// Runs a CTA that has not started, and at most so many `more` of those that the thread has taken.
+    /// `None`: its warps have frames now, and the caller must run those.
     pub(super) fn run_native(
         &mut self,
         native: &dyn Native,
         context: &LaunchContext<'_>,
         limits: &impl Limits,
         cache: &mut NativeCache,
-        batch: BatchOf,
+        mut more: u64,
     ) -> Option<CtaStop> {
         let function = context.function(self.kernel)?;
         let initial = self.native_frames.start(native.cta(), function, &mut self.warps, self.grid.threads());
-        let can_batch = batch == BatchOf::All && native.can_batch_ctas() && function.frame_bytes == 0;
+        let can_batch = native.can_batch_ctas() && function.frame_bytes == 0;
         let (mut warp, mut round, mut waiting) = (0, BarrierState::default(), 0);
         let (mut long_run, mut long) = (LongRun::default(), false);
         loop {
@@ -118,13 +119,14 @@ impl Cta {
                 return Some(CtaStop::Trapped(stopped, warp));
             }
             let fuel = if limits.alone() && !native.may_wait() { FIRST_FUEL } else { FUEL };
-            let remaining = if can_batch { limits.taken() } else { 0 };
+            let remaining = if can_batch { limits.taken().min(more) } else { 0 };
             let mut call =
-                self.native_call(context, cache, Start { warp, round, fuel }, (remaining, initial));
+                self.native_call(context, cache, Start { warp, round, fuel }, (remaining, 1, initial));
             let stop = native.run_cta(&mut call);
             let (ctaid, batched) = (call.ctaid, call.batched());
             let CtaCall { mask, live, steps, lane_steps, fallbacks, fault, fuel, .. } = call;
             (warp, round) = (call.warp, call.round);
+            more -= batched;
             self.advance_batch(ctaid, batched, limits);
             limits.spend(steps, lane_steps);
             limits.spend_native(steps, fallbacks);

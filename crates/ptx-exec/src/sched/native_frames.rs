@@ -3,15 +3,36 @@
 use crate::bound::Function;
 use crate::frame::WarpFrame;
 use crate::lanes::Registers;
-use crate::native::{CoarseCode, CtaCode, InitialSlots, Line, Slot};
+use crate::native::{BarrierState, CoarseCode, CtaCode, InitialSlots, Line, Slot};
 
-/// How many CTAs one call may run.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum BatchOf {
-    /// As many as the thread has taken.
-    All,
-    /// The one that is to start.
-    One,
+/// The CTAs that began as one, of which a [`Cta`](super::cta::Cta) is one after the other.
+#[derive(Clone, Copy)]
+pub(super) struct Members {
+    /// Which of them it is.
+    pub(super) at: u32,
+    /// How many there are.
+    pub(super) count: u32,
+    /// Where their coarse warps have left them; `None`: at the start of the kernel.
+    pub(super) left: Option<Place>,
+}
+
+/// Where coarse warps have left their CTAs.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    /// The coarse warp that ran; `u32::MAX` if all are where their slots say.
+    pub(super) current: u32,
+    /// The side exit that it took, as index of [`CoarseCode::leaves`].
+    pub(super) exit: Option<usize>,
+    pub(super) round: BarrierState,
+    /// Fuel that is left.
+    pub(super) fuel: i64,
+}
+
+impl Place {
+    /// No coarse warp is in the middle of its round.
+    pub(super) fn between(round: BarrierState) -> Self {
+        Self { current: u32::MAX, exit: None, round, fuel: 0 }
+    }
 }
 
 /// The state of a CTA in native code.
@@ -54,14 +75,15 @@ impl NativeFrames {
         initial
     }
 
-    /// Sets all coarse warps to the start of the kernel.
+    /// Sets all coarse warps to the start of the kernel. `warps`: of a CTA.
     pub(super) fn start_coarse(
         &mut self,
         coarse: &CoarseCode,
         function: &Function,
         warps: usize,
     ) -> InitialSlots {
-        let (coarse_warps, lines) = (warps / coarse.warps as usize, coarse.cta.bytes as usize / 64);
+        let coarse_warps = warps * coarse.ctas as usize / coarse.warps as usize;
+        let lines = coarse.cta.bytes as usize / 64;
         // The code reads the live lanes of a coarse warp that starts, also where none saves anything: then
         // all have one place, since their distance is 0. LLVM removes that load at level 1 alone.
         let live = (4 * coarse.warps as usize).div_ceil(64);

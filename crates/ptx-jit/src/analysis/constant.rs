@@ -464,14 +464,10 @@ impl Search<'_> {
 
     /// Thread indices, in the chunks where they are the same in each warp or coarse warp.
     fn tid(&self, axis: usize) -> Chunks {
-        let LaunchShape { ntid: [nx, ny, _], chunk, .. } = self.facts.launch;
-        let tid = |thread: u32| u64::from([thread % nx, thread / nx % ny, thread / nx / ny][axis]);
-        let all = self.facts.launch.threads().next_multiple_of(LANES as u32);
+        let launch = self.facts.launch;
         let of = |c: u32| -> Option<Rc<[u64]>> {
-            let from = |start: u32| (0..chunk).map(move |lane| tid(start + c * chunk + lane));
-            let same =
-                (0..all).step_by(self.facts.launch.lanes() as usize).all(|start| from(start).eq(from(0)));
-            same.then(|| from(0).collect::<Vec<_>>().into())
+            let lanes = c * launch.chunk..(c + 1) * launch.chunk;
+            Some(launch.same_in_all(lanes, |thread| u64::from(launch.tid(thread)[axis]))?.into())
         };
         (0..self.chunks() as u32).map(of).collect()
     }

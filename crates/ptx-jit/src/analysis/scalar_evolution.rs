@@ -129,7 +129,11 @@ impl Find<'_> {
                     )
                 }
                 Operand::Imm(bits) => (Some(Product::ZERO), Some(Product::of(number(bits)))),
-                Operand::Sreg(Sreg::Ctaid, axis) if of == Of::Cta(axis) => (Some(Product::of(1)), None),
+                Operand::Sreg(Sreg::Ctaid, axis) if of == Of::Cta(axis) => {
+                    // In x, the CTAs behind those that execute as one are the next ones.
+                    let step = if axis == 0 { self.shape.ctas } else { 1 };
+                    (Some(Product::of(step.into())), None)
+                }
                 Operand::Sreg(Sreg::Ntid, axis) => {
                     let count = self.shape.ntid.get(usize::from(axis)).copied()?;
                     (Some(Product::ZERO), Some(Product::of(count.into())))

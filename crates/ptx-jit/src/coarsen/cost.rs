@@ -11,6 +11,7 @@ use super::branches::Branches;
 use crate::analysis::loop_kind::{LoopKind, loop_kinds};
 use crate::tuning::{
     COARSE_WARP_CHECK_COST, COARSE_WARP_MAX_PATH_INSTRUCTIONS, COARSE_WARP_MIN_GAIN, COARSE_WARP_TURN_COST,
+    MERGED_CTAS_MAX_PATH_INSTRUCTIONS,
 };
 use crate::wir::access::{Chunk, Plan, Strategy};
 use crate::wir::{Block, BlockId, Cond, Func, LaunchShape, Op, OpKind, Shape, Term, Value};
@@ -44,7 +45,7 @@ impl Estimate {
 /// The reason why single warps are expected to be as fast.
 pub(super) fn may_pay(func: &Func, function: &Function, shape: LaunchShape) -> Result<(), &'static str> {
     let warps = u64::from(shape.threads() / 32);
-    let path = Path::of(func, function)?;
+    let path = Path::of(func, function, Follow::WHOLE_CTA)?;
     let all = path.estimate(shape);
     let saved = all.once - all.once / warps;
     match saved * COARSE_WARP_MIN_GAIN >= all.total() {
@@ -60,7 +61,8 @@ pub(super) fn pays(
     (coarse, together): (&Func, LaunchShape),
     function: &Function,
 ) -> bool {
-    let (Ok(single), Ok(coarse)) = (Path::of(single, function), Path::of(coarse, function)) else {
+    let path = |func| Path::of(func, function, Follow::WHOLE_CTA);
+    let (Ok(single), Ok(coarse)) = (path(single), path(coarse)) else {
         return false;
     };
     // A branch that every warp takes as a whole, but not all warps alike, costs a coarse warp both sides.
@@ -72,9 +74,26 @@ pub(super) fn pays(
         && separate - separate / COARSE_WARP_MIN_GAIN >= coarse.estimate(together).total()
 }
 
+/// Which paths have an estimate.
+#[derive(Clone, Copy)]
+struct Follow {
+    /// The most instructions on it.
+    instructions: usize,
+    /// Whether data of lanes may decide a branch, of which both sides are executed then.
+    data: bool,
+}
+
+impl Follow {
+    /// For coarse warps that are whole CTAs, which decline CTAs whose data differs.
+    const WHOLE_CTA: Self = Self { instructions: COARSE_WARP_MAX_PATH_INSTRUCTIONS, data: false };
+    /// For coarse warps of several CTAs.
+    const ROWS: Self = Self { instructions: MERGED_CTAS_MAX_PATH_INSTRUCTIONS, data: true };
+}
+
 /// The blocks that most warps execute.
 struct Path<'a> {
     func: &'a Func,
+    follow: Follow,
     divergent: Branches<'a>,
     /// In the order in which they were found.
     blocks: Vec<BlockId>,
@@ -86,16 +105,16 @@ struct Path<'a> {
 impl<'a> Path<'a> {
     /// # Errors
     /// The reason why coarse warps do not pay on any such path.
-    fn of(func: &'a Func, function: &'a Function) -> Result<Self, &'static str> {
+    fn of(func: &'a Func, function: &'a Function, follow: Follow) -> Result<Self, &'static str> {
         let divergent = Branches::new(func, function);
-        let mut path = Self { func, divergent, blocks: Vec::new(), branches: HashMap::new() };
+        let mut path = Self { func, follow, divergent, blocks: Vec::new(), branches: HashMap::new() };
         let (mut seen, mut left) = (HashSet::from([func.start]), vec![func.start]);
         let mut insts = 0;
         while let Some(id) = left.pop() {
             path.blocks.push(id);
             let ops = &func.blocks[id.0 as usize].ops;
             insts += ops.iter().flat_map(Op::insts).count();
-            if insts > COARSE_WARP_MAX_PATH_INSTRUCTIONS {
+            if insts > follow.instructions {
                 return Err("a warp has much work for each scalar");
             }
             for to in path.successors(id)? {
@@ -113,8 +132,11 @@ impl<'a> Path<'a> {
         let lower = Branches::divergent(block);
         Ok(match (&block.term, lower) {
             (Term::If { then, els, .. }, Some(lower)) => {
-                let compared = self.divergent.compared(lower)?;
-                self.branches.insert(block.block, compared.ordered);
+                match self.divergent.compared(lower) {
+                    Ok(compared) => _ = self.branches.insert(block.block, compared.ordered),
+                    Err(_) if self.follow.data => {}
+                    Err(why) => return Err(why),
+                }
                 // All lanes go one way, or all go the other.
                 match &self.func.blocks[els.0 as usize].term {
                     Term::If { cond: Cond::Empty(_), then: none, .. } => vec![*then, *none],
@@ -156,6 +178,14 @@ impl<'a> Path<'a> {
         let blocks = self.blocks.iter().map(|id| block(self.func, &self.func.blocks[id.0 as usize], shape));
         blocks.fold(before, Estimate::plus)
     }
+}
+
+/// An estimate of one execution of the path that most warps take.
+///
+/// # Errors
+/// The reason why coarse warps do not pay on any such path.
+pub(super) fn path(func: &Func, function: &Function, shape: LaunchShape) -> Result<u64, &'static str> {
+    Ok(Path::of(func, function, Follow::ROWS)?.estimate(shape).total())
 }
 
 /// An estimate of one execution of all blocks in loops for all lanes, each counted once.

@@ -38,6 +38,19 @@ pub(super) fn may_pay(func: &Func, function: &Function) -> Result<(), &'static s
     if !loops.iter().any(carries) {
         return Err("no iteration needs a vector of the previous one");
     }
+    ends_together(func, function, &branches)
+}
+
+/// Whether no loop takes longer for some lanes than for others. `func`: of a single warp or of a coarse warp.
+///
+/// # Errors
+/// What decides how long a loop takes.
+pub(super) fn ends_together(
+    func: &Func,
+    function: &Function,
+    branches: &Branches<'_>,
+) -> Result<(), &'static str> {
+    let loops = loops(function);
     for block in &func.blocks {
         let Some(lower) = Branches::divergent(block) else { continue };
         // A branch whose sides meet again before an iteration ends costs at most both sides.
@@ -96,7 +109,7 @@ mod tests {
         let Some(module) = checked.module else { panic!("{:?}", checked.diagnostics) };
         let program = ptx::ir::lower(module);
         [1, 4].map(|team| {
-            let launch = LaunchShape { ntid: [128, 1, 1], chunk: 16, team };
+            let launch = LaunchShape { ntid: [128, 1, 1], chunk: 16, team, ctas: 1 };
             let func = crate::pipeline::wir(&program.functions[0], launch, &NativeEffects::default());
             may_pay(&func.expect("it is small"), &program.functions[0])
         })

@@ -159,23 +159,28 @@ impl Codegen<'_> {
 
     /// Thread indices that are constants, since they are the same in each warp or coarse warp.
     pub(super) fn constant_tid(&self, axis: usize, lanes: Lanes) -> Option<Value> {
-        let [nx, ny, _] = self.job.shape.ntid;
-        let tid = |thread: u32| [thread % nx, thread / nx % ny, thread / nx / ny][axis];
-        let chunk = match lanes {
-            Lanes::First(chunk) | Lanes::Chunk(chunk) => chunk * self.width,
+        let shape = self.job.shape;
+        self.constant_of_threads(lanes, |thread| shape.tid(thread)[axis])
+    }
+
+    /// `%ctaid.x` of the lanes of CTAs that execute as one.
+    pub(super) fn ctaid(&self, lanes: Lanes) -> Option<Value> {
+        let shape = self.job.shape;
+        let others = self.constant_of_threads(lanes, |thread| shape.cta_of(thread))?;
+        let first = self.in_lanes(self.load32(offset_of!(Frame, ctaid)), lanes);
+        Some(self.b.add(first, others))
+    }
+
+    /// A number of each thread, if it is the same in each warp or coarse warp.
+    fn constant_of_threads(&self, lanes: Lanes, of: impl Fn(u32) -> u32) -> Option<Value> {
+        let (chunk, count) = match lanes {
+            Lanes::First(chunk) => (chunk * self.width, 1),
+            Lanes::Chunk(chunk) => (chunk * self.width, self.width),
         };
-        let count = if matches!(lanes, Lanes::First(_)) { 1 } else { self.width };
-        let of = |start: u32| -> Vec<u64> {
-            (0..count).map(|lane| u64::from(tid(start + chunk + lane))).collect()
-        };
-        let first = of(0);
-        let all = self.job.shape.threads().next_multiple_of(LANES);
-        if !(0..all).step_by(self.lanes as usize).all(|start| of(start) == first) {
-            return None;
-        }
+        let all = self.job.shape.same_in_all(chunk..chunk + count, |thread| u64::from(of(thread)))?;
         Some(match lanes {
-            Lanes::First(_) => self.c32(first[0] as u32),
-            Lanes::Chunk(_) => self.b.const_ints(self.int(32), &first),
+            Lanes::First(_) => self.c32(all[0] as u32),
+            Lanes::Chunk(_) => self.b.const_ints(self.int(32), &all),
         })
     }
 }

@@ -416,7 +416,7 @@ impl<'a> Codegen<'a> {
     }
 
     /// A scalar in the form that the given lanes need.
-    fn in_lanes(&self, value: Value, lanes: Lanes) -> Value {
+    pub(super) fn in_lanes(&self, value: Value, lanes: Lanes) -> Value {
         match lanes {
             Lanes::First(_) => value,
             Lanes::Chunk(_) => self.b.splat(value, self.width),
@@ -542,6 +542,7 @@ impl<'a> Codegen<'a> {
                 return Some(self.in_lanes(self.c32(0), lanes));
             }
             Sreg::Ntid => return Some(self.in_lanes(self.c32(self.job.shape.ntid[axis]), lanes)),
+            Sreg::Ctaid if axis == 0 && self.job.shape.ctas > 1 => return self.ctaid(lanes),
             Sreg::Ctaid => offset_of!(Frame, ctaid) + 4 * axis,
             Sreg::Nctaid => offset_of!(Frame, nctaid) + 4 * axis,
             Sreg::Warpid if self.job.shape.team > 1 => return Some(self.warpid(lanes)),

@@ -16,6 +16,7 @@ use crate::tuning::{COARSE_WARP_MAX_WIDENED, MAX_STACK_BYTES};
 use crate::wir::section::Section;
 use crate::wir::{self, Func, LaunchShape};
 use ptx::analysis::calls::reads_clocks;
+use ptx::ir::{Function, Program};
 use ptx_exec::launch::Kernel;
 use ptx_exec::native::CoarseCode;
 use ptx_exec::watch::NativeNeeds;
@@ -118,11 +119,13 @@ pub fn listing(
 
 /// A WIR function as text, below a line that names the launch it is for.
 fn wir_listing(kernel: &Kernel, shape: LaunchShape, func: &Func) -> String {
-    let LaunchShape { ntid: [x, y, z], chunk, team } = shape;
+    let LaunchShape { ntid: [x, y, z], chunk, team, ctas } = shape;
     let program: &ptx::ir::Program = kernel.module().program();
     let ptx = (program, kernel.function());
     let name = &kernel.function().name;
-    format!("; {name}: ntid={x}x{y}x{z} chunk={chunk} warps={team}\n{}", wir::print::print(func, Some(ptx)))
+    let text = wir::print::print(func, Some(ptx));
+    let ctas = if ctas > 1 { format!(" ctas={ctas}") } else { String::new() };
+    format!("; {name}: ntid={x}x{y}x{z} chunk={chunk} warps={team}{ctas}\n{text}")
 }
 
 /// A compilation before its object file is generated.
@@ -157,7 +160,7 @@ fn translate(
     let (whole, defined) = checks.map_or((false, false), |checks| (checks.whole, checks.defined));
     let ordered = checks.is_some_and(|checks| checks.ordered);
     let effects = effects::NativeEffects { whole, defined, ordered };
-    let shape = LaunchShape { ntid, chunk: session.target().level().lanes(), team: 1 };
+    let shape = LaunchShape { ntid, chunk: session.target().level().lanes(), team: 1, ctas: 1 };
     let Some(mut func) = pipeline::wir(function, shape, &effects) else {
         return Err(Error::new(format!("`{}` is too large to be compiled", function.name)));
     };
@@ -193,70 +196,84 @@ fn translate(
         by_warp: false,
     };
     let mut module = session.module(&function.name);
-    let mut sizes = coarsen::sizes(teams, function, program, &func, shape, session.target().level());
+    let ptx: (&Function, &Program) = (function, program);
+    let mut candidates =
+        coarsen::candidates(teams, ptx, &func, shape, session.target().level(), checks.is_some());
     let mut windows = 0;
     if let Part::Rest { windows: of_first } = part {
-        (sizes.first, windows) = (1, of_first);
+        (candidates, windows) = (Vec::new(), of_first);
     }
-    let (mut size, mut together, mut stays) = (sizes.first, None, false);
+    let (mut together, mut stays) = (None, false);
     let mut funcs = Vec::new();
     let mut remarks = Remarks::default();
-    if size == 1 {
-        remarks.missed("coarsen", None, sizes.why);
-    }
-    while size > 1 && together.is_none() {
-        let shape = LaunchShape { team: size, ..shape };
-        let func = pipeline::wir(function, shape, &effects);
-        let Some(mut func) = func.filter(|func| coarsen::meets(func, function)) else {
-            remarks.missed("coarsen", None, format!("{size} warps: not all of them wait at every barrier"));
-            break;
-        };
-        let by_warp = sizes.gain == Gain::Scalars;
-        let widened = match by_warp {
-            true => 0,
-            false => coarsen::widened(teams, (job.func, &func), function, session.target().level()),
-        };
-        if widened > COARSE_WARP_MAX_WIDENED {
-            let why =
-                format!("{size} warps: {widened} registers of a chunk would hold what is uniform in a warp");
-            remarks.missed("coarsen", None, why);
+    for sizes in candidates {
+        if together.is_some() {
             break;
         }
-        if !by_warp && !coarsen::is_small(teams, &func, function, shape) {
-            remarks.missed("coarsen", None, format!("{size} warps: the code would be too large"));
-            size = sizes.smaller(size);
-            continue;
+        let mut size = sizes.first;
+        if size == 1 {
+            remarks.missed("coarsen", None, sizes.why);
         }
-        let analyses = plan(&mut func, shape, by_warp);
-        if let Err(why) = coarsen::pays(sizes.gain, (job.func, job.shape), (&func, shape), function) {
-            remarks.missed("coarsen", None, format!("{size} warps: {why}"));
-            break;
-        }
-        let chunk_loops = func.blocks.iter().flat_map(|block| &block.sections).any(Section::is_chunk_loop);
-        if sizes.apart && size <= sizes.within && !chunk_loops {
-            remarks.missed("coarsen", None, format!("{size} warps: no section is executed chunk by chunk"));
-            break;
-        }
-        let emitted = codegen::emit(&module, "team", Input { func: &func, shape, by_warp, ..job }, analyses);
-        if emitted.unfit {
-            let why = match by_warp {
-                true => "a block cannot be executed warp by warp",
-                false => "an operation has no code for several warps",
+        while size > 1 && together.is_none() {
+            let shape = LaunchShape { team: size, ctas: sizes.ctas, ..shape };
+            let warps = match sizes.ctas {
+                1 => format!("{size} warps"),
+                ctas => format!("{size} warps of {ctas} CTAs"),
             };
-            remarks.missed("coarsen", None, format!("{size} warps: {why}"));
-            module = session.module(&function.name);
-            if size == sizes.within {
+            let func = pipeline::wir(function, shape, &effects);
+            let Some(mut func) = func.filter(|func| coarsen::meets(func, function)) else {
+                remarks.missed("coarsen", None, format!("{warps}: not all of them wait at every barrier"));
+                break;
+            };
+            let by_warp = sizes.gain == Gain::Scalars;
+            let widened = match by_warp {
+                true => 0,
+                false => coarsen::widened(teams, (job.func, &func), function, session.target().level()),
+            };
+            if widened > COARSE_WARP_MAX_WIDENED {
+                let why =
+                    format!("{warps}: {widened} registers of a chunk would hold what is uniform in a warp");
+                remarks.missed("coarsen", None, why);
                 break;
             }
-            size = sizes.smaller(size);
-            continue;
+            if !by_warp && !coarsen::is_small(teams, &func, function, shape) {
+                remarks.missed("coarsen", None, format!("{warps}: the code would be too large"));
+                size = sizes.smaller(size);
+                continue;
+            }
+            let analyses = plan(&mut func, shape, by_warp);
+            if let Err(why) = coarsen::pays(sizes.gain, (job.func, job.shape), (&func, shape), function) {
+                remarks.missed("coarsen", None, format!("{warps}: {why}"));
+                break;
+            }
+            let chunk_loops =
+                func.blocks.iter().flat_map(|block| &block.sections).any(Section::is_chunk_loop);
+            if sizes.apart && size <= sizes.within && !chunk_loops {
+                remarks.missed("coarsen", None, format!("{warps}: no section is executed chunk by chunk"));
+                break;
+            }
+            let emitted =
+                codegen::emit(&module, "team", Input { func: &func, shape, by_warp, ..job }, analyses);
+            if emitted.unfit {
+                let why = match by_warp {
+                    true => "a block cannot be executed warp by warp",
+                    false => "an operation has no code for several warps",
+                };
+                remarks.missed("coarsen", None, format!("{warps}: {why}"));
+                module = session.module(&function.name);
+                if size == sizes.within {
+                    break;
+                }
+                size = sizes.smaller(size);
+                continue;
+            }
+            // Single warps execute the CTAs that code for whole CTAs declines, and those at the ends of rows.
+            stays = !by_warp && sizes.ctas == 1 && coarsen::stays(&func, function);
+            let why = if size == sizes.first { sizes.why } else { "the largest number that can" };
+            remarks.applied("coarsen", None, format!("{warps} as one: {why}"));
+            together = Some(emitted);
+            funcs.push((shape, func));
         }
-        // Single warps execute the CTAs that code for whole CTAs declines.
-        stays = !by_warp && coarsen::stays(&func, function);
-        let why = if size == sizes.first { sizes.why } else { "the largest number that can" };
-        remarks.applied("coarsen", None, format!("{size} warps as one: {why}"));
-        together = Some(emitted);
-        funcs.push((shape, func));
     }
     if let Some(team) = &together {
         windows = team.windows;
@@ -282,7 +299,9 @@ fn translate(
     let main = together.as_mut().unwrap_or(&mut emitted);
     remarks.append(std::mem::take(&mut main.remarks));
     if let Some(Emitted { windows, cta, leaves, postpones, updates, .. }) = together {
-        team = CoarseCode { warps: size, cta, leaves };
+        let (of, coarse) = &funcs[0];
+        let least_row = coarsen::least_row(teams, coarse, function, *of);
+        team = CoarseCode { warps: of.team, ctas: of.ctas, least_row, cta, leaves };
         // Both functions refer to symbols of the host through the same module.
         emitted.windows = emitted.windows.max(windows);
         emitted.postpones |= postpones;

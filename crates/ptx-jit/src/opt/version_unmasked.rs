@@ -9,7 +9,8 @@
 //!
 //! Invariant: a block with such a version has no effect, and other blocks read its results through phis only.
 //!
-//! Not handled: coarse warps, which have versions for their leading lanes instead.
+//! Not handled: coarse warps within a CTA, which have versions for their leading lanes instead. In those of
+//! several CTAs, a row of threads is long enough that many have lanes on the border of a picture.
 
 use crate::analysis::{Analyses, is_large};
 use crate::mem::classify::ordered_access;
@@ -51,7 +52,8 @@ impl<'a> Versioning<'a> {
     /// The decision about each block that may have such a version.
     pub(crate) fn blocks(&self) -> Vec<(BlockId, Decision<Unmasked>)> {
         let func = self.planner.func;
-        if self.planner.launch.team > 1 {
+        let launch = self.planner.launch;
+        if launch.team > 1 && launch.ctas == 1 {
             return Vec::new();
         }
         let large = is_large(func);
@@ -122,11 +124,12 @@ impl<'a> Versioning<'a> {
                 | OpKind::Count(_)
                 | OpKind::Add(_)
                 | OpKind::AddLanes(_)
+                | OpKind::AddWarps(_)
+                | OpKind::Spare(..)
                 | OpKind::And
                 | OpKind::AndNot
                 | OpKind::Or => {}
-                OpKind::Spare(..)
-                | OpKind::Load(_)
+                OpKind::Load(_)
                 | OpKind::Reload(_)
                 | OpKind::Spill(_)
                 | OpKind::Restore(..)
@@ -138,8 +141,7 @@ impl<'a> Versioning<'a> {
                 | OpKind::EntryMask
                 | OpKind::EntryLive
                 | OpKind::EntryCarry
-                | OpKind::EntryTurns
-                | OpKind::AddWarps(_) => return None,
+                | OpKind::EntryTurns => return None,
             }
         }
         let mask = mask.filter(|_| loads > 0)?;

@@ -47,6 +47,7 @@ pub(crate) mod warp_strips;
 pub use lattice::{Affine, Shape};
 
 use ptx::ir::{Function, Inst, Reg, RegClass, Src, Terminator};
+use std::ops::Range;
 use std::rc::Rc;
 
 /// Index of a block.
@@ -530,9 +531,12 @@ pub struct LaunchShape {
     pub ntid: [u32; 3],
     /// Lanes of a chunk: 4, 8 or 16.
     pub chunk: u32,
-    /// Warps that execute as one coarse warp. If there are several, the number of threads of a CTA is a
-    /// multiple of their lanes.
+    /// Warps that execute as one coarse warp. If there are several, [`LaunchShape::threads`] is a multiple of
+    /// their lanes.
     pub team: u32,
+    /// CTAs that execute as one, which are neighbours in x. Only coarse warps execute several, and all of
+    /// them have the same `%ctaid` in the same lanes.
+    pub ctas: u32,
 }
 
 impl LaunchShape {
@@ -541,9 +545,30 @@ impl LaunchShape {
         32 * self.team
     }
 
-    /// Threads of a CTA.
+    /// Threads of a CTA, or of the CTAs that execute as one.
     pub fn threads(&self) -> u32 {
-        self.ntid.iter().product()
+        self.ntid.iter().product::<u32>() * self.ctas
+    }
+
+    /// `%tid` of a thread. Threads of CTAs that execute as one are numbered as if each row in x were followed
+    /// by the same row of the next CTA. The indices of lanes behind the last thread continue to grow in z.
+    pub fn tid(&self, thread: u32) -> [u32; 3] {
+        let [nx, ny, _] = self.ntid;
+        let row = thread / (nx * self.ctas);
+        [thread % nx, row % ny, row / ny]
+    }
+
+    /// Which of the CTAs that execute as one a thread belongs to.
+    pub fn cta_of(&self, thread: u32) -> u32 {
+        thread / self.ntid[0] % self.ctas
+    }
+
+    /// What a function of the thread is in lanes of each coarse warp, if it is the same in all.
+    pub fn same_in_all<T: PartialEq>(&self, lanes: Range<u32>, of: impl Fn(u32) -> T) -> Option<Vec<T>> {
+        let from = |start: u32| lanes.clone().map(|lane| of(start + lane)).collect::<Vec<T>>();
+        let first = from(0);
+        let all = self.threads().next_multiple_of(32);
+        (0..all).step_by(self.lanes() as usize).all(|start| from(start) == first).then_some(first)
     }
 
     /// Whether one coarse warp is the whole CTA.

@@ -17,7 +17,7 @@ fn team_plan(body: &str, ntid: [u32; 3], team: u32) -> Func {
     let program = ptx::ir::lower(module);
     crate::pipeline::wir(
         &program.functions[0],
-        LaunchShape { ntid, chunk: 16, team },
+        LaunchShape { ntid, chunk: 16, team, ctas: 1 },
         &NativeEffects::default(),
     )
     .expect("small")

@@ -388,11 +388,17 @@ impl<M: Effects> Classifier<'_, M> {
     }
 
     fn sreg(&self, sreg: Sreg, axis: u8) -> Shape {
-        let [nx, ny, nz] = self.shape.ntid;
         let lanes =
             |f: &dyn Fn(u32) -> u32| -> Box<[i32]> { (0..self.lanes as u32).map(|l| f(l) as i32).collect() };
         match sreg {
             Sreg::Ntid => Shape::Uniform(self.shape.ntid.get(usize::from(axis)).map(|n| u64::from(*n))),
+            Sreg::Ctaid if axis == 0 && self.shape.ctas > 1 => {
+                match self.by_thread(|thread| self.shape.cta_of(thread)) {
+                    // The first of the CTAs may have any number.
+                    Shape::Affine(pattern) => Affine { align: 0, ..*pattern }.class(),
+                    shape => shape,
+                }
+            }
             Sreg::Ctaid
             | Sreg::Nctaid
             | Sreg::Nwarpid
@@ -417,33 +423,7 @@ impl<M: Effects> Classifier<'_, M> {
                 Affine { by_chunk: false, align: 0, lanes: lanes(&|l| l / 32), rows: Box::default() }.class()
             }
             Sreg::Tid if axis > 2 => Shape::Uniform(Some(0)),
-            Sreg::Tid => {
-                // The thread indices of a lane in each dimension, if they are the same sum in every warp (or
-                // in every chunk).
-                let threads = nx * ny * nz;
-                let tid = |t: u32| [t % nx, t / nx % ny, t / nx / ny][usize::from(axis)] as i32;
-                for (by_chunk, step) in [(false, self.lanes), (true, self.chunk)] {
-                    let relative = |start: u32| -> Vec<i32> {
-                        (0..step as u32).map(|l| tid(start + l) - tid(start)).collect()
-                    };
-                    let first = relative(0);
-                    let starts: Vec<u32> = (0..threads.next_multiple_of(32)).step_by(step).collect();
-                    if starts.iter().all(|s| relative(*s) == first) {
-                        let align = starts.iter().map(|s| tid(*s).trailing_zeros().min(ALIGNED.into()) as u8);
-                        let zero = |s: &u32| tid(*s) == 0;
-                        let align = starts
-                            .iter()
-                            .zip(align)
-                            .filter(|(s, _)| !zero(s))
-                            .map(|(_, a)| a)
-                            .min()
-                            .unwrap_or(ALIGNED);
-                        let lanes = (0..self.lanes).map(|l| first[l % step]).collect();
-                        return Affine { by_chunk, align, lanes, rows: Box::default() }.class();
-                    }
-                }
-                Shape::Varying
-            }
+            Sreg::Tid => self.by_thread(|thread| self.shape.tid(thread)[usize::from(axis)]),
             Sreg::LanemaskEq
             | Sreg::LanemaskLe
             | Sreg::LanemaskLt
@@ -456,6 +436,25 @@ impl<M: Effects> Classifier<'_, M> {
             | Sreg::GlobaltimerLo
             | Sreg::GlobaltimerHi => Shape::Varying,
         }
+    }
+
+    /// A number of each thread: affine, if it is the same sum in every warp (or in every chunk).
+    fn by_thread(&self, of: impl Fn(u32) -> u32) -> Shape {
+        let of = |thread: u32| of(thread) as i32;
+        for (by_chunk, step) in [(false, self.lanes), (true, self.chunk)] {
+            let relative =
+                |start: u32| -> Vec<i32> { (0..step as u32).map(|l| of(start + l) - of(start)).collect() };
+            let first = relative(0);
+            let starts: Vec<u32> = (0..self.shape.threads().next_multiple_of(32)).step_by(step).collect();
+            if starts.iter().all(|s| relative(*s) == first) {
+                let firsts = starts.iter().map(|s| of(*s)).filter(|first| *first != 0);
+                let zeros = firsts.map(|first| first.trailing_zeros().min(ALIGNED.into()) as u8);
+                let align = zeros.min().unwrap_or(ALIGNED);
+                let lanes = (0..self.lanes).map(|l| first[l % step]).collect();
+                return Affine { by_chunk, align, lanes, rows: Box::default() }.class();
+            }
+        }
+        Shape::Varying
     }
 
     fn inst(&self, inst: &Inst, op: &crate::wir::Op, func: &Func) -> Vec<Shape> {

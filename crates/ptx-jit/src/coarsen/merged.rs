@@ -1,0 +1,125 @@
+//! CTAs that execute as one: coarse warps of kernels whose CTAs are small boxes of a plane or a space.
+//!
+//! A warp of a CTA of 32 x 8 threads is a row of 32 points. It computes the addresses, the bounds checks and
+//! the tests of its row, and the other warps of its CTA have other rows, so that a coarse warp of them shares
+//! little. The same row goes on in the next CTA in x. A coarse warp of warps from neighbouring CTAs computes
+//! once what belongs to the row, and its lanes access elements next to each other.
+//!
+//! Kernels qualify whose CTAs have nothing of their own: no shared memory, no barriers, no exchange between
+//! lanes. Which lane of which warp a thread is then makes no difference to the kernel.
+//!
+//! Invariant: an estimate changes nothing. Every warp of these CTAs has all its lanes in one coarse warp, and
+//! each coarse warp has whole rows.
+
+use super::branches::Branches;
+use super::{AS_LONG, Gain, Sizes, cost, pressure};
+use crate::effects;
+use crate::target::Level;
+use crate::tuning::{
+    LOCKSTEP_MAX_CHUNKS, MERGED_CTAS_MIN_GAIN, MERGED_CTAS_MIN_GROUPS, coarse_warp_registers,
+};
+use crate::wir::{self, Func, LaunchShape};
+use ptx::ir::{Addr, Base, Function, Inst, Program, Src, Terminator};
+use ptx::isa::{Op, Sem, Space, Sreg};
+
+/// The CTAs to try as one, the most first. `func`: the WIR of a single warp; `asked`: the most warps of a
+/// coarse warp, if the caller asks for them whether or not they pay.
+pub(super) fn sizes(
+    (function, program): (&Function, &Program),
+    func: &Func,
+    shape: LaunchShape,
+    level: Level,
+    asked: Option<u32>,
+) -> Vec<Sizes> {
+    let [nx, ny, nz] = shape.ntid;
+    if ny * nz < 2 || !is_independent(function, program) {
+        return Vec::new();
+    }
+    // The fewest warps whose threads are whole rows.
+    let rows = nx / gcd(nx, 32);
+    if !(shape.threads() / 32).is_multiple_of(rows) {
+        return Vec::new();
+    }
+    let chunks = 32 / shape.chunk;
+    let by_registers = || coarse_warp_registers(level) / (pressure(func, function, level) * chunks).max(1);
+    let warps = asked.unwrap_or_else(|| (LOCKSTEP_MAX_CHUNKS / chunks).min(by_registers()));
+    let gain = if asked.is_some() { Gain::Barriers } else { Gain::Rows };
+    let of = |ctas| Sizes { ctas, gain, ..Sizes::of(ctas * rows, "rows of neighbouring CTAs") };
+    let sizes = [8, 4, 2].into_iter().filter(|ctas| *ctas <= warps / rows);
+    sizes.map(of).collect()
+}
+
+fn gcd(a: u32, b: u32) -> u32 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// Whether each thread could be in any lane of any CTA: nothing depends on the warp, and CTAs have no memory
+/// of their own.
+fn is_independent(function: &Function, program: &Program) -> bool {
+    let of_thread = |src: &Src| match src {
+        Src::Sreg(sreg, _) => matches!(sreg, Sreg::Tid | Sreg::Ntid | Sreg::Ctaid | Sreg::Nctaid),
+        Src::Addr(Addr { base: Base::Var(var), .. }) => {
+            program.variables.get(var.0 as usize).is_some_and(|var| var.space != Space::Shared)
+        }
+        Src::Addr(_) | Src::Absent | Src::Imm(_) | Src::Reg(_) | Src::Not(_) | Src::Video(_) => true,
+    };
+    let plain = |inst: &Inst| {
+        let outside = !matches!(inst.mods.space(), Space::Shared | Space::Local);
+        let accesses =
+            matches!(inst.op, Op::Ld | Op::LdNc | Op::Ldu | Op::St) && inst.mods.sem() == Sem::Weak;
+        outside && (accesses || effects::is_pure(inst)) && inst.srcs.iter().all(of_thread)
+    };
+    function.blocks.iter().all(|block| {
+        let goes_on = match block.term {
+            Terminator::Barrier { .. } | Terminator::WarpSync { .. } | Terminator::Call(_) => false,
+            Terminator::Goto(..)
+            | Terminator::Branch { .. }
+            | Terminator::Switch { .. }
+            | Terminator::Ret(_)
+            | Terminator::Exit(_) => true,
+        };
+        goes_on && block.insts.iter().all(plain)
+    })
+}
+
+/// The CTAs of a row of the grid from which on they gain by executing as one: if their number is a multiple
+/// of those that do, and if it is not. At the border of a picture, where some lanes do other work, a coarse
+/// warp executes both sides of a branch. In a short row of the grid, all coarse warps have such lanes.
+pub(super) fn least_row(func: &Func, function: &Function, shape: LaunchShape) -> [u32; 2] {
+    let branches = Branches::new(func, function);
+    let works = |to: ptx::ir::BlockId| {
+        let block = &function.blocks[to.0 as usize];
+        !block.insts.is_empty() || !matches!(block.term, Terminator::Ret(_) | Terminator::Exit(_))
+    };
+    let is_border = |block: &wir::Block| {
+        let by_place = Branches::divergent(block).is_some_and(|lower| branches.compared(lower).is_ok());
+        by_place && function.blocks[block.block as usize].term.successors().into_iter().all(works)
+    };
+    let has_border = func.blocks.iter().any(is_border);
+    let many = MERGED_CTAS_MIN_GROUPS * shape.ctas;
+    [if has_border { many } else { 2 * shape.ctas }, many]
+}
+
+/// Whether the coarse warp is expected to be faster than its warps one after another. The functions have the
+/// plans of their accesses.
+///
+/// # Errors
+/// The reason why not.
+pub(super) fn pays(
+    (single, alone): (&Func, LaunchShape),
+    (coarse, together): (&Func, LaunchShape),
+    function: &Function,
+) -> Result<(), &'static str> {
+    let warps = u64::from(together.team);
+    let (separate, all) = if wir::loops::loops(function).is_empty() {
+        (cost::path(single, function, alone)?, cost::path(coarse, function, together)?)
+    } else {
+        super::lockstep::ends_together(coarse, function, &Branches::new(coarse, function))?;
+        (cost::loops(single, function, alone), cost::loops(coarse, function, together))
+    };
+    let separate = separate * warps;
+    match separate - separate / MERGED_CTAS_MIN_GAIN >= all {
+        true => Ok(()),
+        false => Err(AS_LONG),
+    }
+}
