@@ -197,12 +197,13 @@ fn translate(
     };
     let mut module = session.module(&function.name);
     let ptx: (&Function, &Program) = (function, program);
-    let mut candidates =
-        coarsen::candidates(teams, ptx, &func, shape, session.target().level(), checks.is_some());
-    let mut windows = 0;
-    if let Part::Rest { windows: of_first } = part {
-        (candidates, windows) = (Vec::new(), of_first);
-    }
+    let level = session.target().level();
+    let (candidates, mut windows) = match part {
+        Part::Rest { windows } => (Vec::new(), windows),
+        Part::All | Part::First => {
+            (coarsen::candidates(teams, ptx, &func, shape, level, checks.is_some()), 0)
+        }
+    };
     let (mut together, mut stays) = (None, false);
     let mut funcs = Vec::new();
     let mut remarks = Remarks::default();
@@ -228,7 +229,7 @@ fn translate(
             let by_warp = sizes.gain == Gain::Scalars;
             let widened = match by_warp {
                 true => 0,
-                false => coarsen::widened(teams, (job.func, &func), function, session.target().level()),
+                false => coarsen::widened(teams, (job.func, &func), function, level),
             };
             if widened > COARSE_WARP_MAX_WIDENED {
                 let why =
