@@ -20,8 +20,8 @@ use crate::opt::chunk_loops::Sections;
 use crate::opt::prefetch::{Prefetching, deferred};
 use crate::opt::version_unmasked::Versioning;
 use crate::opt::{
-    barrier_slots, dce, endpoint_tests, float_chains, gvn, phi_elim, sink_masks, version_indices,
-    version_prefix, warp_strips,
+    barrier_slots, dce, endpoint_tests, float_chains, fold_branches, gvn, phi_elim, sink_masks,
+    version_indices, version_prefix, warp_strips,
 };
 use crate::target::Target;
 use crate::tuning::{
@@ -60,6 +60,8 @@ pub enum Pass {
     Shapes,
     /// Versions of accesses for warps whose indices have a simple form.
     VersionIndices,
+    /// Branches whose conditions are constant become jumps, and blocks without a path are removed.
+    FoldBranches,
     /// Chains of double precision arithmetic. Without them, each instruction tests its own NaNs.
     FloatChains,
     /// Constants of lanes. Without them, no lane is known to be constant.
@@ -93,7 +95,7 @@ pub enum Pass {
 
 impl Pass {
     /// All passes, in their order.
-    pub const ALL: [Pass; 24] = [
+    pub const ALL: [Pass; 25] = [
         Pass::Divergence,
         Pass::IfConvert,
         Pass::Build,
@@ -104,6 +106,7 @@ impl Pass {
         Pass::Ranges,
         Pass::Shapes,
         Pass::VersionIndices,
+        Pass::FoldBranches,
         Pass::FloatChains,
         Pass::Constants,
         Pass::Accesses,
@@ -133,6 +136,7 @@ impl Pass {
             Pass::Ranges => "ranges",
             Pass::Shapes => "shapes",
             Pass::VersionIndices => "version-indices",
+            Pass::FoldBranches => "fold-branches",
             Pass::FloatChains => "float-chains",
             Pass::Constants => "constants",
             Pass::Accesses => "accesses",
@@ -164,9 +168,9 @@ pub(crate) struct Passes {
 }
 
 impl Passes {
-    /// All that make a function.
+    /// All that make a function of PTX alone.
     pub(crate) const ALL: Passes = Passes { off: None, last: Pass::VersionIndices };
-    /// Also those that plan how it accesses memory.
+    /// Also those that need its constants, and that plan how it accesses memory.
     pub(crate) const PLANS: Passes = Passes { off: None, last: Pass::SinkMasks };
     /// The same without groups of accesses: each access is emitted on its own.
     pub(crate) const SINGLE_ACCESSES: Passes = Passes { off: Some(Pass::Groups), last: Pass::SinkMasks };
@@ -278,28 +282,53 @@ fn is_too_much(func: &Func, divergence: &divergence::Facts) -> bool {
     count > LARGE_FUNCTION_MIN_INSTRUCTIONS && count > distinct + distinct / 4
 }
 
-/// Makes chains of arithmetic, and plans how a function accesses memory, after which it is complete: the
-/// strategy of each access, the bounds checks and the groups of accesses of each block, the prefetches,
-/// versions of blocks for all lanes, chunk loops, endpoint tests, warp strips, versions for leading lanes,
-/// and sunk masks.
-/// `by_warp`: whether a coarse warp computes vectors warp by warp. Returns what is known of its values.
-pub(crate) fn plan_memory(
+/// Folds branches whose conditions are constant, and makes chains of arithmetic. Returns what is known of the
+/// function's values then.
+pub(crate) fn analyse(
     func: &mut Func,
+    (program, function): (&Program, &Function),
+    layout: &Layout,
+    launch: LaunchShape,
+    target: Target,
+    effects: &impl Effects,
+    passes: Passes,
+) -> Analyses {
+    let ptx = (program, function);
+    // A branch that is folded can make the operands of a phi equal, and a condition constant.
+    while passes.has(Pass::FoldBranches)
+        && fold_branches::fold(func, function, &Analyses::constants(func, ptx, layout, launch).1)
+    {
+        phi_elim::simplify(func);
+        dce::sweep(func, function, effects);
+    }
+    check(func, function, effects, Form::Ssa);
+    if passes.has(Pass::FloatChains) {
+        float_chains::form(func, function, &env(program, target));
+    }
+    Analyses::of(func, ptx, layout, launch)
+}
+
+/// What instruction selection depends on.
+fn env(program: &Program, target: Target) -> Env {
+    Env { target, flush: Flush::Never, sm: u32::from(program.target.sm.number) }
+}
+
+/// Plans how a function accesses memory, after which it is complete: the strategy of each access, the bounds
+/// checks and the groups of accesses of each block, the prefetches, versions of blocks for all lanes, chunk
+/// loops, endpoint tests, warp strips, versions for leading lanes, and sunk masks.
+/// `by_warp`: whether a coarse warp computes vectors warp by warp. `analyses`: what is known of its values.
+pub(crate) fn plan_memory(
+    (func, analyses): (&mut Func, &mut Analyses),
     (program, function): (&Program, &Function),
     (layout, objects): (&Layout, Option<&AccessObjects>),
     (launch, by_warp): (LaunchShape, bool),
     target: Target,
     effects: &impl Effects,
     passes: Passes,
-) -> Analyses {
-    let env = Env { target, flush: Flush::Never, sm: u32::from(program.target.sm.number) };
-    if passes.has(Pass::FloatChains) {
-        float_chains::form(func, function, &env);
-    }
-    let mut analyses = Analyses::of(func, (program, function), layout, launch);
+) {
     if passes.has(Pass::Accesses) {
         let planner = Planner { func, function, program, layout, objects, launch, target };
-        let plans = planner.blocks(&analyses);
+        let plans = planner.blocks(analyses);
         for (block, plans) in func.blocks.iter_mut().zip(plans) {
             for (at, plan) in plans {
                 block.ops[at].access = Some(Rc::new(plan));
@@ -308,7 +337,7 @@ pub(crate) fn plan_memory(
     }
     if passes.has(Pass::Checks) {
         let planner = Planner { func, function, program, layout, objects, launch, target };
-        let checks = Coalescing::new(planner, &analyses).blocks();
+        let checks = Coalescing::new(planner, analyses).blocks();
         for (block, checks) in func.blocks.iter_mut().zip(checks) {
             block.checks = checks.map(Rc::new);
         }
@@ -320,7 +349,7 @@ pub(crate) fn plan_memory(
     }
     if passes.has(Pass::Groups) {
         let planner = Planner { func, function, program, layout, objects, launch, target };
-        let groups = Grouping { planner, analyses: &analyses }.blocks();
+        let groups = Grouping { planner, analyses }.blocks();
         for (block, groups) in func.blocks.iter_mut().zip(groups) {
             block.groups = groups.into_iter().map(Rc::new).collect();
         }
@@ -335,46 +364,45 @@ pub(crate) fn plan_memory(
     }
     if passes.has(Pass::VersionUnmasked) {
         let planner = Planner { func, function, program, layout, objects, launch, target };
-        let decisions = Versioning::new(planner, &analyses).blocks();
+        let decisions = Versioning::new(planner, analyses).blocks();
         for (id, decision) in decisions {
             func.blocks[id.0 as usize].unmasked = Some(decision);
         }
     }
     if passes.has(Pass::ChunkLoops) && !by_warp {
         let planner = Planner { func, function, program, layout, objects, launch, target };
-        let sections = Sections::new(planner, &analyses, effects).blocks();
+        let sections = Sections::new(planner, analyses, effects).blocks();
         for (block, sections) in func.blocks.iter_mut().zip(sections) {
             block.sections = sections;
         }
         deferred::issue(func, function, launch);
     }
     if passes.has(Pass::EndpointTests) {
-        for (id, test) in endpoint_tests::find(func, function, &analyses) {
+        for (id, test) in endpoint_tests::find(func, function, analyses) {
             func.blocks[id.0 as usize].endpoint_test = Some(Rc::new(test));
         }
     }
     if passes.has(Pass::WarpStrips) && !by_warp {
         let planner = Planner { func, function, program, layout, objects, launch, target };
-        let strips = warp_strips::decide(planner, &analyses, env);
+        let strips = warp_strips::decide(planner, analyses, env(program, target));
         for (block, strips) in func.blocks.iter_mut().zip(strips) {
             block.strips = Some(strips);
         }
     }
     if passes.has(Pass::VersionPrefix) {
         let planner = Planner { func, function, program, layout, objects, launch, target };
-        let decisions = version_prefix::decide(planner, &mut analyses);
+        let decisions = version_prefix::decide(planner, analyses);
         for (id, decision) in decisions {
             func.blocks[id.0 as usize].leading = Some(decision);
         }
     }
     if passes.has(Pass::SinkMasks) && !by_warp {
-        let sunk = sink_masks::find(func, function, launch, &analyses);
+        let sunk = sink_masks::find(func, function, launch, analyses);
         for (block, sunk) in func.blocks.iter_mut().zip(sunk) {
             block.sunk = sunk;
         }
     }
     check(func, function, effects, Form::Ssa);
-    analyses
 }
 
 /// All passes once, with what is known of branches.

@@ -5,7 +5,7 @@
 use crate::analysis::{Analyses, range};
 use crate::effects::NativeEffects;
 use crate::opt::{dce, gvn, phi_elim, version_indices};
-use crate::pipeline::{Pass, Passes, infer_shapes, plan_memory, run};
+use crate::pipeline::{Pass, Passes, analyse, infer_shapes, plan_memory, run};
 use crate::target::{Level, Target};
 use crate::wir::parse::parse;
 use crate::wir::print::print;
@@ -35,7 +35,8 @@ pub fn after(
         // What they find shows in the graph.
         Pass::Divergence | Pass::IfConvert => Pass::Build,
         Pass::Ranges => Pass::Dce,
-        Pass::FloatChains
+        Pass::FoldBranches
+        | Pass::FloatChains
         | Pass::Constants
         | Pass::Accesses
         | Pass::Checks
@@ -55,7 +56,7 @@ pub fn after(
         return Some(String::new());
     }
     let mut func = run(function, launch, &NativeEffects::default(), Passes::without(off, stop))?;
-    if last == Pass::FloatChains || last >= Pass::Accesses {
+    if last >= Pass::FoldBranches && last != Pass::Constants {
         plan(&mut func, (program, function), (launch, target), Passes::without(off, last));
     }
     let mut text = print(&func, Some((program, function)));
@@ -104,7 +105,8 @@ pub fn on_text(
             _ = version_indices::version(&mut func, function, &effects, classify);
         }
         Pass::Constants => more = constants(&func, (program, function), launch),
-        Pass::FloatChains
+        Pass::FoldBranches
+        | Pass::FloatChains
         | Pass::Accesses
         | Pass::Checks
         | Pass::LoopPredication
@@ -160,7 +162,10 @@ fn plan(
     passes: Passes,
 ) {
     let (effects, layout) = (NativeEffects::default(), layout(program));
-    plan_memory(func, (program, function), (&layout, None), (launch, false), target, &effects, passes);
+    let ptx = (program, function);
+    let mut analyses = analyse(func, ptx, &layout, launch, target, &effects, passes);
+    let memory = (&layout, None);
+    plan_memory((func, &mut analyses), ptx, memory, (launch, false), target, &effects, passes);
 }
 
 fn layout(program: &Program) -> Layout {

@@ -266,7 +266,7 @@ pub(crate) const VERSION_MAX_OPS: usize = 1000;
 
 /// The most blocks of a region that is if-converted. Chosen: a larger region gains from a full copy that
 /// other edges enter as well.
-pub(crate) const IF_CONVERSION_MAX_BLOCKS: usize = 8;
+pub(crate) const IF_CONVERSION_MAX_BLOCKS: usize = 16;
 
 /// How deep nested cycles of phis are searched for one value. Chosen: loops are not nested deeper in code
 /// that matters.

@@ -1,8 +1,8 @@
 //! Conditional constant propagation: the values of lanes that are the same whenever the code executes, such
 //! as thread indices in a coarse warp that is the whole CTA, and values computed from them.
 //!
-//! Blocks are visited once in the order of code generation. A branch of a coarse warp whose condition is
-//! constant has one live edge, and a block without a live edge is not reached. Instructions on constants are
+//! Blocks are visited once in the order of code generation. A branch whose condition is constant has one live
+//! edge, and a block without a live edge is not reached. Instructions on constants are
 //! executed by the interpreter's own step, so the bits are those of the PTX semantics.
 //!
 //! Invariants: a constant is the value on every path, in every lane of its chunk, active or not. A chunk is
@@ -237,16 +237,14 @@ impl Search<'_> {
 
     /// The live edges behind a block.
     fn edges(&mut self, own: &mut Constants, id: BlockId, term: &Term) {
-        let Facts { func, function, launch, .. } = self.facts;
+        let Facts { func, function, .. } = self.facts;
         let full = func.blocks[id.0 as usize].full;
         let to = match term {
-            Term::If { cond, then, els, .. } if launch.team > 1 => {
-                match own.condition(function, full, cond) {
-                    Some(true) => vec![*then],
-                    Some(false) => vec![*els],
-                    None => vec![*then, *els],
-                }
-            }
+            Term::If { cond, then, els, .. } => match own.condition(function, full, cond) {
+                Some(true) => vec![*then],
+                Some(false) => vec![*els],
+                None => vec![*then, *els],
+            },
             other => other.successors(),
         };
         for to in to {

@@ -46,13 +46,13 @@ pub(crate) struct Analyses {
 }
 
 impl Analyses {
-    /// Analyses a function.
-    pub(crate) fn of(
+    /// The range of each value, and the constants among the values.
+    pub(crate) fn constants(
         func: &Func,
         (program, function): (&Program, &Function),
         layout: &Layout,
         launch: LaunchShape,
-    ) -> Self {
+    ) -> (Vec<Option<range::Bound>>, constant::Constants) {
         let shared = |var: u32| {
             let variable = program.variables.get(var as usize)?;
             let start = layout.variables.get(var as usize)?;
@@ -63,9 +63,15 @@ impl Analyses {
             true => range::bounds(func, function, launch.ntid, &shared),
             false => vec![None; func.kinds.len()],
         };
-        let addresses = address::AddressFacts::find(func, function, &bounds);
         let facts = constant::Facts { func, function, program, layout, launch, bounds: &bounds };
         let constants = constant::Constants::find(facts);
+        (bounds, constants)
+    }
+
+    /// Analyses a function.
+    pub(crate) fn of(func: &Func, ptx: (&Program, &Function), layout: &Layout, launch: LaunchShape) -> Self {
+        let (bounds, constants) = Self::constants(func, ptx, layout, launch);
+        let addresses = address::AddressFacts::find(func, ptx.1, &bounds);
         let def_use = DefUse::new(func);
         let few = func.blocks.len() <= READERS_MAX_BLOCKS;
         Analyses {

@@ -6,15 +6,9 @@
 
 use super::{Codegen, Repr};
 use crate::wir;
-use crate::wir::{BlockId, Cond, Kind, Shape};
+use crate::wir::{Kind, Shape};
 
 impl Codegen<'_> {
-    /// The value of the condition at the end of a block, if it is constant.
-    pub(super) fn constant_condition(&self, id: BlockId, cond: &Cond) -> Option<bool> {
-        let full = self.job.func.blocks[id.0 as usize].full;
-        self.facts.analyses.constants.condition(self.job.function, full, cond)
-    }
-
     /// Notes the number that a count is emitted as, if it is a constant. The versions of a block may have
     /// different ones.
     pub(super) fn note_count(&mut self, name: wir::Value, known: Option<u64>) {

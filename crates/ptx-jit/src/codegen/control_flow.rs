@@ -20,8 +20,6 @@ pub(super) struct ControlFlow {
     pub(super) pending: HashMap<u32, Vec<(Block, Vec<Repr>)>>,
     /// WIR blocks that an emitted branch leads to.
     pub(super) reached: RefCell<HashSet<BlockId>>,
-    /// WIR blocks that no emitted branch led to when they would have been emitted.
-    pub(super) left_out: Vec<BlockId>,
     /// The LLVM block of an entry that does not exist.
     pub(super) unreachable_block: Option<Block>,
     /// The forms in which side exits save registers.
@@ -39,7 +37,6 @@ impl ControlFlow {
             phis: HashMap::new(),
             pending: HashMap::new(),
             reached: RefCell::default(),
-            left_out: Vec::new(),
             unreachable_block: None,
             saved_forms: Known::default(),
             exit_saves: ExitSaves::of(func),

@@ -95,15 +95,6 @@ impl Codegen<'_> {
             self.exit_of_block(exit);
             return;
         }
-        // A constant condition leaves one edge. Only masks of coarse warps are constant.
-        if let Term::If { cond, then, els, .. } = term
-            && self.job.shape.team > 1
-            && let Some(holds) = self.constant_condition(id, cond)
-        {
-            let to = if holds { *then } else { *els };
-            self.store_state(id, to);
-            return self.b.br(self.at(to));
-        }
         let condition = match term {
             Term::If { cond, .. } => Some(self.condition(cond)),
             _ => None,

@@ -350,9 +350,6 @@ impl Codegen<'_> {
             }
             self.node(node);
         }
-        // A loop that is entered only behind its header.
-        let reached = self.flow.reached.borrow();
-        self.out.unfit |= self.flow.left_out.iter().any(|node| reached.contains(node));
     }
 
     fn at(&self, node: BlockId) -> Block {
@@ -370,9 +367,8 @@ impl Codegen<'_> {
         } else {
             self.b.position_at_end(start);
         }
-        // All edges to this block are behind constant conditions.
+        // Code of a coarse warp that executes warp by warp declines where lanes diverge.
         if !self.flow.reached.borrow().contains(&id) {
-            self.flow.left_out.push(id);
             self.b.unreachable();
             return self.at_first();
         }

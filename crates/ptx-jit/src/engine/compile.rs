@@ -5,6 +5,7 @@
 //!
 //! It does not place code in memory, and does not know caches.
 
+use crate::analysis::Analyses;
 use crate::coarsen::{self, Gain, Teams};
 use crate::codegen::{self, Emitted, Input};
 use crate::effects;
@@ -170,15 +171,19 @@ fn translate(
     let clocks = reads_clocks(program, kernel.id());
     // A coarse warp keeps elements of shared memory in registers, where they have no shadow and no stamps.
     let teams = if clocks || defined || ordered { Teams::Never } else { teams };
-    let plan = |func: &mut Func, shape: LaunchShape, by_warp: bool| {
-        let target = session.target();
-        let passes =
-            if defined || ordered { pipeline::Passes::SINGLE_ACCESSES } else { pipeline::Passes::PLANS };
+    let ptx: (&Program, &Function) = (program, function);
+    let target = session.target();
+    let passes = if defined || ordered { pipeline::Passes::SINGLE_ACCESSES } else { pipeline::Passes::PLANS };
+    let analyse = |func: &mut Func, shape: LaunchShape| {
+        pipeline::analyse(func, ptx, &layout, shape, target, &effects, passes)
+    };
+    let plan = |func: &mut Func, analyses: &mut Analyses, shape: LaunchShape, by_warp: bool| {
         let memory = (&layout, objects);
         let launch = (shape, by_warp);
-        pipeline::plan_memory(func, (program, function), memory, launch, target, &effects, passes)
+        pipeline::plan_memory((func, analyses), ptx, memory, launch, target, &effects, passes);
     };
-    let analyses = plan(&mut func, shape, false);
+    let mut analyses = analyse(&mut func, shape);
+    plan(&mut func, &mut analyses, shape, false);
     let job = Input {
         function,
         layout: &layout,
@@ -190,18 +195,17 @@ fn translate(
         func: &func,
         shape,
         flush: false,
-        target: session.target(),
+        target,
         windows: 0,
         clocks,
         by_warp: false,
     };
     let mut module = session.module(&function.name);
-    let ptx: (&Function, &Program) = (function, program);
-    let level = session.target().level();
+    let level = target.level();
     let (candidates, mut windows) = match part {
         Part::Rest { windows } => (Vec::new(), windows),
         Part::All | Part::First => {
-            (coarsen::candidates(teams, ptx, &func, shape, level, checks.is_some()), 0)
+            (coarsen::candidates(teams, (function, program), &func, shape, level, checks.is_some()), 0)
         }
     };
     let (mut together, mut stays) = (None, false);
@@ -237,12 +241,13 @@ fn translate(
                 remarks.missed("coarsen", None, why);
                 break;
             }
+            let mut analyses = analyse(&mut func, shape);
             if !by_warp && !coarsen::is_small(teams, &func, function, shape) {
                 remarks.missed("coarsen", None, format!("{warps}: the code would be too large"));
                 size = sizes.smaller(size);
                 continue;
             }
-            let analyses = plan(&mut func, shape, by_warp);
+            plan(&mut func, &mut analyses, shape, by_warp);
             if let Err(why) = coarsen::pays(sizes.gain, (job.func, job.shape), (&func, shape), function) {
                 remarks.missed("coarsen", None, format!("{warps}: {why}"));
                 break;

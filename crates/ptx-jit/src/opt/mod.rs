@@ -1,5 +1,5 @@
-//! Transformations of WIR: phi elimination, value numbering, dead code elimination, versioning, chains of
-//! arithmetic, bounds checks, prefetches and barrier slots.
+//! Transformations of WIR: phi elimination, value numbering, dead code elimination, versioning, branch
+//! folding, chains of arithmetic, bounds checks, prefetches and barrier slots.
 //!
 //! Invariant: each leaves a function that computes the same in every active lane.
 
@@ -9,6 +9,7 @@ pub(crate) mod chunk_loops;
 pub(crate) mod dce;
 pub(crate) mod endpoint_tests;
 pub(crate) mod float_chains;
+pub(crate) mod fold_branches;
 pub(crate) mod gvn;
 pub(crate) mod phi_elim;
 pub(crate) mod prefetch;

@@ -35,7 +35,6 @@ const NOT_BY_WARP: &str = "the block has operations that are not done warp by wa
 struct Rules<'a> {
     func: &'a Func,
     function: &'a Function,
-    analyses: &'a Analyses,
     env: Env,
     /// For each value, whether it depends only on which thread of its CTA the lane is.
     constant: Vec<bool>,
@@ -48,7 +47,7 @@ pub(crate) fn decide(planner: Planner<'_>, analyses: &Analyses, env: Env) -> Vec
         return Vec::new();
     }
     let constant = thread_constant::constants(func, function);
-    let rules = Rules { func, function, analyses, env, constant };
+    let rules = Rules { func, function, env, constant };
     let mut strips: Vec<Strips> = func.blocks.iter().map(|block| rules.strips(block)).collect();
     for (id, own) in (0..).map(BlockId).zip(&mut strips) {
         if own.begins() && version_prefix::has_versions(planner, analyses, id) {
@@ -64,8 +63,7 @@ impl Rules<'_> {
     fn join(&self, strips: &mut [Strips]) {
         let func = self.func;
         let order = func.reverse_postorder();
-        // Whether a block was visited, and the number of edges to it from visited blocks. Edges behind
-        // constant conditions are not counted.
+        // Whether a block was visited, and the number of edges to it from visited blocks.
         let (mut visited, mut edges) = (vec![false; func.blocks.len()], vec![0; func.blocks.len()]);
         func.roots().for_each(|root| edges[root.0 as usize] += 1);
         for (at, id) in order.iter().enumerate() {
@@ -92,27 +90,8 @@ impl Rules<'_> {
             }
             let test = func.blocks[id.0 as usize].endpoint_test.as_ref();
             let tested = test.and_then(|test| test.none).map(|(_, to)| to);
-            let successors = self.live_successors(*id).into_iter().chain(tested);
+            let successors = func.blocks[id.0 as usize].term.successors().into_iter().chain(tested);
             successors.for_each(|to| edges[to.0 as usize] += 1);
-        }
-    }
-
-    /// The value of the condition at the end of a block, if it is constant.
-    fn constant_condition(&self, id: BlockId, cond: &Cond) -> Option<bool> {
-        let full = self.func.blocks[id.0 as usize].full;
-        self.analyses.constants.condition(self.function, full, cond)
-    }
-
-    /// The successors of a block that its code may continue at.
-    fn live_successors(&self, id: BlockId) -> Vec<BlockId> {
-        let term = &self.func.blocks[id.0 as usize].term;
-        match term {
-            Term::If { cond, then, els, .. } => match self.constant_condition(id, cond) {
-                Some(true) => vec![*then],
-                Some(false) => vec![*els],
-                None => vec![*then, *els],
-            },
-            Term::Goto(_) | Term::Switch { .. } | Term::Exit(_) => term.successors(),
         }
     }
 
@@ -125,14 +104,10 @@ impl Rules<'_> {
         }
         match &block.term {
             Term::Goto(to) => Some(*to),
-            Term::If { cond, then, els, .. } => match self.constant_condition(id, cond) {
-                Some(holds) => Some(if holds { *then } else { *els }),
-                None => {
-                    let skips = matches!(cond, Cond::Empty(_));
-                    (skips && self.is_nothing(strips, id, *els, *then)).then_some(*els)
-                }
-            },
-            Term::Switch { .. } | Term::Exit(_) => None,
+            Term::If { cond: Cond::Empty(_), then, els, .. } => {
+                self.is_nothing(strips, id, *els, *then).then_some(*els)
+            }
+            Term::If { .. } | Term::Switch { .. } | Term::Exit(_) => None,
         }
     }
 

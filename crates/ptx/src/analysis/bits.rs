@@ -47,6 +47,11 @@ impl BitSet {
         changed
     }
 
+    /// Removes all elements that are not in `other`.
+    pub fn intersect(&mut self, other: &BitSet) {
+        self.words.iter_mut().zip(&other.words).for_each(|(word, other)| *word &= other);
+    }
+
     /// Adds all elements of `other` that are not in `except`. Returns whether the set changed.
     pub fn union_except(&mut self, other: &BitSet, except: &BitSet) -> bool {
         let mut changed = false;

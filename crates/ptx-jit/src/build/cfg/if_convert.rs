@@ -89,6 +89,12 @@ impl<M: Effects> Builder<'_, M> {
         let bodies: Vec<BlockId> =
             blocks.iter().map(|block| self.node(*block, false, no_blocks.clone())).collect();
         self.end(part, Term::Goto(heads[0]));
+        // Registers that may hold a value of lanes that wait: those that are live behind the branch, and
+        // those that a block of the region has written. Any other register is written before it is read.
+        let mut held = BitSet::new(self.live.registers.len());
+        for (to, _) in [low, high] {
+            held.union(&self.live.live_in[to as usize]);
+        }
         for (at, block) in blocks.iter().enumerate() {
             let body = bodies[at];
             let lanes = self
@@ -106,6 +112,10 @@ impl<M: Effects> Builder<'_, M> {
                 if *to == region.end || !self.only_from(*to, *block) {
                     blended.union(&self.live.live_in[*to as usize]);
                 }
+            }
+            blended.intersect(&held);
+            for inst in &self.function.blocks[*block as usize].insts {
+                inst.for_each_def(&mut |reg| _ = held.insert(self.live.registers.number(reg)));
             }
             self.content(body, *block, false, &parked, Some(&blended));
             self.go_on(body, *block, lanes, rest);
