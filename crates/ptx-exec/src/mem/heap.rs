@@ -27,6 +27,12 @@ impl Heap {
         Self { gap: GAP, free, mark: start }
     }
 
+    /// A region for windows, with a gap before the first.
+    pub(super) fn of_windows(region: std::ops::Range<u64>) -> Self {
+        let start = region.start.next_multiple_of(GAP).saturating_add(GAP);
+        Self::new(start..region.end)
+    }
+
     /// A region whose ranges may be adjacent.
     pub(super) fn without_gaps(region: std::ops::Range<u64>) -> Self {
         Self { gap: 0, ..Self::new(region) }

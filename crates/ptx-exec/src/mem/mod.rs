@@ -70,7 +70,7 @@ use cell::Place;
 use export::Exports;
 use functions::{Functions, STEP};
 use handles::Handles;
-use heap::Heap;
+use heap::{GAP, Heap};
 use mapped::Reservations;
 use ptx::check::module::AddressSize;
 use ptx::isa::Space;
@@ -287,8 +287,8 @@ impl Memory {
         let tables = Tables {
             constant: Heap::new(regions.constant.clone()),
             params: Heap::new(regions.params.clone()),
-            shared: Heap::new(regions.shared.clone()),
-            local: Heap::new(regions.local.clone()),
+            shared: Heap::of_windows(regions.shared.clone()),
+            local: Heap::of_windows(regions.local.clone()),
             heap: Heap::new(regions.heap.clone()),
             common: (!regions.common.is_empty()).then(|| Heap::new(regions.common.clone())),
             mapped: Reservations::new(regions.mapped.clone()),
@@ -641,11 +641,16 @@ impl Memory {
         let mark = heap.mark();
         let start = heap.take(bytes, 1).ok_or_else(|| full.clone())?;
         let end = heap.mark();
-        if end > mark && !self.store.arena.commit(mark, end) {
+        if end > mark && !self.store.arena.commit(mark - GAP, end) {
             tables.window_heap(kind).undo(start, bytes, mark);
             return Err(full);
         }
         self.zero(start, bytes.min(mark.saturating_sub(start)));
+        // A vector load under a mask may reach over either end. Where no page is present, processors take
+        // hundreds of cycles to find that the lanes there are inactive.
+        for beside in [start - GAP, start + bytes.next_multiple_of(GAP)] {
+            self.checked_place::<u8>(beside).store(0);
+        }
         if let Some(shadow) = self.shadow() {
             shadow.mark(start..start + bytes, true);
         }

@@ -49,6 +49,21 @@ fn load<T: super::Cell + Default>(
     Ok(out)
 }
 
+/// Vectors of native code reach over the ends of a window, with inactive lanes. The bytes there must have
+/// pages: without one, the test would end with a signal.
+#[test]
+fn pages_are_present_on_both_sides_of_a_window() {
+    let memory = memory();
+    for bytes in [4, 256, 48 << 10, 64 << 10] {
+        let windows = [memory.shared_window(bytes), memory.local_window(bytes)];
+        for window in windows.map(|window| window.expect("memory")) {
+            let end = window.start() + window.bytes();
+            let beside = [window.start() - 1, window.start() - 64, end, end + 63];
+            assert_eq!(beside.map(|address| memory.checked_place::<u8>(address).load()), [0; 4]);
+        }
+    }
+}
+
 #[test]
 fn allocations_are_zero_apart_and_reused() {
     let memory = memory();
