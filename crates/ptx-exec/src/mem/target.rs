@@ -233,6 +233,24 @@ fn shape_of_all(lanes: &Lane<u64>, offset: u64, Bounds { start, limit, bytes }: 
     if (distances | rests) >> 63 == 0 && distances & (bytes - 1) == 0 { Shape::Scattered } else { Shape::Bad }
 }
 
+/// Whether each lane of `mask` has an address, plus `offset`, that one of two ranges allows. Both allow
+/// accesses of the same size.
+pub(super) fn is_in_either(lanes: &Lane<u64>, mask: LaneMask, offset: u64, either: [Bounds; 2]) -> bool {
+    let bytes = either[0].bytes;
+    debug_assert!(either.iter().all(|range| range.bytes == bytes && range.start.is_multiple_of(bytes)));
+    let mut strange = 0;
+    for lane in lanes_of(mask) {
+        let address = lanes.0[lane].wrapping_add(offset);
+        // The sign bit is set outside of the range, as in `shape_of_all`.
+        let [a, b] = either.map(|range| {
+            let distance = address.wrapping_sub(range.start);
+            distance | range.limit.wrapping_sub(distance)
+        });
+        strange |= (a & b) >> 63 | address & (bytes - 1);
+    }
+    strange == 0
+}
+
 fn shape_of_some(
     lanes: &Lane<u64>,
     mask: LaneMask,

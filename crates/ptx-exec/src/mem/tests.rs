@@ -65,6 +65,39 @@ fn pages_are_present_on_both_sides_of_a_window() {
 }
 
 #[test]
+fn two_allocations_and_what_is_beside_them() {
+    let memory = memory();
+    let places = [40, 64, 4].map(|bytes| memory.alloc(Class::Global, bytes, 1, "words").expect("memory"));
+    let constant = memory.alloc(Class::Const, 64, 1, "constants").expect("memory");
+    for (at, bytes) in places.into_iter().zip([40_u64, 64, 4]) {
+        for word in 0..bytes / 4 {
+            memory.write(at + 4 * word, &((at + word) as u32).to_le_bytes()).expect("in bounds");
+        }
+    }
+    let mut view = View::new(&memory);
+    let [a, b, c] = places;
+    let word = |lane: u64| if lane % 3 == 0 { a + lane % 10 * 4 } else { b + lane % 16 * 4 };
+    let expected = |lane: u64| if lane % 3 == 0 { a + lane % 10 } else { b + lane % 16 };
+    for mask in [FULL, 0x0f00_a015] {
+        let loaded: Lane<u32> = load(&mut view, Space::Global, &rows(word), mask).expect("in bounds");
+        assert!(lanes_of(mask).all(|lane| loaded.0[lane] == expected(lane as u64) as u32));
+        // One lane accesses a third allocation, behind either, no allocation, an odd address, constants.
+        let with = |address: u64| rows(move |lane| if lane == 2 { address } else { word(lane) });
+        let mut one = |address: u64| load::<u32>(&mut view, Space::Global, &with(address), mask | 4);
+        assert_eq!(one(c).map(|loaded| loaded.0[2]), Ok(c as u32));
+        for outside in [a + 40, b + 64, a - 4, 16, constant] {
+            assert_eq!(one(outside).err(), Some(FaultKind::IllegalAddress));
+        }
+        assert_eq!(one(b + 2).err(), Some(FaultKind::Misaligned));
+        let mut store = |space: Space, addrs: &Lane<u64>| {
+            view.store(space, addrs, mask | 4, Sem::Weak, &Lane::splat(7_u32)).map_err(|fault| fault.kind)
+        };
+        assert_eq!(store(Space::Generic, &with(constant)), Err(FaultKind::ReadOnly));
+        assert_eq!(store(Space::Generic, &with(b + 64)), Err(FaultKind::IllegalAddress));
+    }
+}
+
+#[test]
 fn allocations_are_zero_apart_and_reused() {
     let memory = memory();
     let a = memory.alloc(Class::Global, 100, 1, "a").expect("memory");

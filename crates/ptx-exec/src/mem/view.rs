@@ -9,7 +9,7 @@
 //! instruction has no effect.
 
 use super::handles::Recent;
-use super::target::{Addresses, Bounds, Cells, Shape, Target, shape};
+use super::target::{Addresses, Bounds, Cells, Shape, Target, is_in_either, shape};
 use super::{Class, Extent, Memory};
 use crate::lanes::{LANES, Lane, LaneMask, lanes_of};
 use crate::trap::{Fault, FaultAccess, FaultKind};
@@ -293,6 +293,9 @@ impl View {
                 return Ok(target(cells, own));
             }
         }
+        if length > 0 && !own && self.are_in_two(space, (lanes, offset), mask, bytes, write) {
+            return Ok(target(Cells::Shifted(lanes, offset), false));
+        }
         if space == Space::Generic && self.all_in_own_local(addrs, mask, bytes) {
             return Ok(Target { private: true, ..target(Cells::Shifted(lanes, offset), true) });
         }
@@ -300,6 +303,32 @@ impl View {
             Ok((list, own)) => Ok(target(Cells::Each(list), own)),
             Err(r) => Err(refuse(r, space, bytes, write)),
         }
+    }
+
+    /// Whether the lanes access two allocations, as they do behind a pointer that was chosen between two.
+    /// The addresses are those of `lanes`, plus an offset.
+    fn are_in_two(
+        &mut self,
+        space: Space,
+        (lanes, offset): (&Lane<u64>, u64),
+        mask: LaneMask,
+        bytes: u64,
+        write: bool,
+    ) -> bool {
+        let mut bounds = |lane: usize| {
+            let extent = self.extent(lanes.0[lane].wrapping_add(offset))?;
+            let fits = permits(space, &extent, write) && extent.bytes >= bytes;
+            (fits && extent.start.is_multiple_of(bytes)).then(|| Bounds {
+                start: extent.start,
+                limit: extent.bytes - bytes,
+                bytes,
+            })
+        };
+        let Some(first) = lanes_of(mask).next().and_then(&mut bounds) else { return false };
+        let is_other =
+            |lane: &usize| lanes.0[*lane].wrapping_add(offset).wrapping_sub(first.start) > first.limit;
+        let Some(second) = lanes_of(mask).find(is_other).and_then(&mut bounds) else { return false };
+        is_in_either(lanes, mask, offset, [first, second])
     }
 
     /// As [`View::resolve`], for one address.
