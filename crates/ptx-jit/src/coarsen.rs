@@ -338,7 +338,7 @@ fn weight(func: &Func, function: &Function, shape: LaunchShape) -> usize {
         OpKind::Chain(chain) => chain.ops.len() * chunks,
         // If the addresses are constant or known to be small, checks need no code.
         OpKind::Ahead(_) | OpKind::Guard(..) | OpKind::Spare(..) if still => 0,
-        OpKind::Ahead(exit) | OpKind::Guard(_, exit) => 20 + left(exit),
+        OpKind::Ahead(exit) | OpKind::Guard(_, _, exit) => 20 + left(exit),
         OpKind::Spare(_, exit) => left(exit) / 4,
         OpKind::Restore(..) => chunks,
         _ => 1,

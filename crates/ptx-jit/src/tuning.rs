@@ -256,6 +256,10 @@ pub(crate) const MAX_ITERATION_FUEL: i64 = 1 << 15;
 /// to five.
 pub(crate) const DIVERGENCE_MAX_ROUNDS: u32 = 12;
 
+/// The most values that are looked at to find which comparison chose the lanes of a mask. Chosen: conditions
+/// are a few comparisons.
+pub(crate) const CHOOSING_MASK_MAX_VALUES: usize = 32;
+
 /// Rounds of versioning on indices. Chosen: an index is clamped from both sides, which takes two, and may be
 /// computed from another one.
 pub(crate) const VERSION_MAX_ROUNDS: u32 = 4;

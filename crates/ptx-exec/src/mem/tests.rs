@@ -76,8 +76,8 @@ fn two_allocations_and_what_is_beside_them() {
     }
     let mut view = View::new(&memory);
     let [a, b, c] = places;
-    let word = |lane: u64| if lane % 3 == 0 { a + lane % 10 * 4 } else { b + lane % 16 * 4 };
-    let expected = |lane: u64| if lane % 3 == 0 { a + lane % 10 } else { b + lane % 16 };
+    let word = |lane: u64| if lane.is_multiple_of(3) { a + lane % 10 * 4 } else { b + lane % 16 * 4 };
+    let expected = |lane: u64| if lane.is_multiple_of(3) { a + lane % 10 } else { b + lane % 16 };
     for mask in [FULL, 0x0f00_a015] {
         let loaded: Lane<u32> = load(&mut view, Space::Global, &rows(word), mask).expect("in bounds");
         assert!(lanes_of(mask).all(|lane| loaded.0[lane] == expected(lane as u64) as u32));

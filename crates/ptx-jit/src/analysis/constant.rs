@@ -135,9 +135,12 @@ impl Constants {
     pub(crate) fn condition(&self, function: &Function, full: bool, cond: &Cond) -> Option<bool> {
         match cond {
             Cond::Pred { value, negated } => Some((self.lanes(*value)?.next()? != 0) != *negated),
-            Cond::Empty(mask) => Some(self.lanes(*mask)?.all(|lane| lane == 0)),
-            Cond::Full(mask) => Some(self.lanes(*mask)?.all(|lane| lane != 0)),
-            Cond::Equal(a, b) => Some(self.lanes(*a)?.eq(self.lanes(*b)?)),
+            Cond::Empty(mask) if self.chunks_of(*mask).any(|chunk| chunk.contains(&1)) => Some(false),
+            Cond::Empty(mask) => self.is_known(*mask).then_some(true),
+            Cond::Full(mask) if self.chunks_of(*mask).any(|chunk| chunk.contains(&0)) => Some(false),
+            Cond::Full(mask) => self.is_known(*mask).then_some(true),
+            Cond::Equal(a, b) if self.differ(*a, *b) => Some(false),
+            Cond::Equal(a, b) => (self.is_known(*a) && self.is_known(*b)).then_some(true),
             Cond::Together { site, members, mask, live } => {
                 let imm = match site.inst(function)?.srcs.last() {
                     Some(Src::Imm(bits)) => Some(*bits),
@@ -155,6 +158,17 @@ impl Constants {
             }
             Cond::Negative(_) => None,
         }
+    }
+
+    /// The chunks of a value that are known.
+    fn chunks_of(&self, value: Value) -> impl Iterator<Item = &[u64]> {
+        self.known[value.0 as usize].iter().flatten().map(|chunk| &**chunk)
+    }
+
+    /// Whether a chunk of two values is known to differ.
+    fn differ(&self, a: Value, b: Value) -> bool {
+        let pairs = self.known[a.0 as usize].iter().zip(&self.known[b.0 as usize]);
+        pairs.into_iter().any(|(a, b)| a.as_ref().zip(b.as_ref()).is_some_and(|(a, b)| a != b))
     }
 
     /// Whether all lanes of a value are known.
@@ -205,7 +219,8 @@ impl Search<'_> {
         let block = &func.blocks[id.0 as usize];
         for phi in &block.phis {
             let known = self.determined(phi.def).or_else(|| self.copied(own, phi.def));
-            own.known[phi.def.0 as usize] = known.or_else(|| self.incoming(own, id, phi)).unwrap_or_default();
+            let known = known.or_else(|| self.incoming(own, id, phi)).unwrap_or_default();
+            own.known[phi.def.0 as usize] = self.without_absent(phi.def, known);
         }
         for op in &block.ops {
             self.op(own, op);
@@ -295,7 +310,20 @@ impl Search<'_> {
             | OpKind::Ahead(_)
             | OpKind::Spare(..) => None,
         };
-        own.known[def.0 as usize] = one.unwrap_or_default();
+        own.known[def.0 as usize] = self.without_absent(*def, one.unwrap_or_default());
+    }
+
+    /// What is known of a value, with chunks of a mask that have no threads: those of a CTA of less than a
+    /// warp.
+    fn without_absent(&self, name: Value, mut known: Chunks) -> Chunks {
+        let launch = self.facts.launch;
+        if self.facts.func.kinds[name.0 as usize] == Kind::Mask && launch.threads() < launch.lanes() {
+            known.resize(self.chunks(), None);
+            let none: Rc<[u64]> = vec![0; launch.chunk as usize].into();
+            let present = launch.threads().div_ceil(launch.chunk) as usize;
+            known[present..].iter_mut().for_each(|chunk| *chunk = Some(none.clone()));
+        }
+        known
     }
 
     /// A function of two masks. `absorbs`: how a chunk of one mask alone determines the result: if it is zero

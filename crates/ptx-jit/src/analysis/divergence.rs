@@ -5,7 +5,9 @@
 //!
 //! Invariant: facts only grow. When a round adds none, every assumption holds in the function that is used.
 
+use super::chosen_lanes::ChosenLanes;
 use super::expr::Expr;
+use crate::wir::uses::DefUse;
 use crate::wir::{Cond, Func, Op, OpKind, Shape, Site, Term, Value};
 use ptx::ir::{Function, Terminator};
 use std::collections::BTreeSet;
@@ -17,11 +19,18 @@ pub(crate) struct Facts {
     pub(crate) divergent: Vec<bool>,
     /// Conversions that are exact only behind a guard.
     pub(crate) guards: BTreeSet<Site>,
+    /// Those of them that masked copies execute in lanes that were chosen by the value: others may wrap
+    /// around where the active ones do not.
+    pub(crate) bounded: BTreeSet<Site>,
 }
 
 impl Facts {
     pub(crate) fn new(function: &Function) -> Self {
-        Self { divergent: vec![false; function.blocks.len()], guards: BTreeSet::new() }
+        Self {
+            divergent: vec![false; function.blocks.len()],
+            guards: BTreeSet::new(),
+            bounded: BTreeSet::new(),
+        }
     }
 
     /// Treats every branch as divergent.
@@ -45,8 +54,9 @@ impl Facts {
                 changed = true;
             }
         }
-        for site in unchecked(func, function) {
+        for (site, is_bounded) in unchecked(func, function) {
             changed |= self.guards.insert(site);
+            changed |= is_bounded && self.bounded.insert(site);
         }
         changed
     }
@@ -70,16 +80,18 @@ fn may_wrap(shapes: &[Shape], sources: &[Value]) -> bool {
     })
 }
 
-/// Instructions that widen an affine value for which no analysis rules out that a lane wraps around.
-fn unchecked(func: &Func, function: &Function) -> Vec<Site> {
+/// Instructions that widen an affine value for which no analysis rules out that a lane wraps around, and
+/// whether their active lanes were chosen by a comparison of that value, which others may find negative.
+fn unchecked(func: &Func, function: &Function) -> Vec<(Site, bool)> {
     let mut sites = Vec::new();
+    let mut defs = None;
     for node in &func.blocks {
         for op in &node.ops {
             let OpKind::Inst(site) = op.kind else { continue };
             let Some(inst) = site.inst(function) else { continue };
             // Affine values of less than 32 bits exist only where no lane wraps around.
-            let widens = Expr::of(inst).and_then(Expr::widens);
-            if widens.is_none_or(|(from, _)| from.bits() < 32) {
+            let Some((from, _)) = Expr::of(inst).and_then(Expr::widens) else { continue };
+            if from.bits() < 32 {
                 continue;
             }
             let result = op.defs.first().map(|d| &func.shapes[d.0 as usize]);
@@ -87,7 +99,14 @@ fn unchecked(func: &Func, function: &Function) -> Vec<Site> {
                 continue;
             }
             if may_wrap(&func.shapes, &op.uses[1..]) {
-                sites.push(site);
+                let is_bounded = !node.full && !from.is_signed() && {
+                    let defs = defs.get_or_insert_with(|| DefUse::new(func));
+                    let search = ChosenLanes { func, function, defs };
+                    let sources = op.uses[1..].iter().take(2);
+                    sources.clone().any(|value| search.may_be_negative(*value))
+                        && sources.clone().any(|value| search.chooses(op.uses[0], *value))
+                };
+                sites.push((site, is_bounded));
             }
         }
     }

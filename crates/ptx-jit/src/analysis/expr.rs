@@ -32,6 +32,8 @@ pub(crate) enum Arith {
     Add,
     /// `a - b`
     Sub,
+    /// `-a`
+    Neg,
     /// `a * b`, of the width of the sources or of twice that width.
     Mul {
         /// Whether the result is twice as wide as the sources.
@@ -163,6 +165,7 @@ impl Expr {
             | O::CvtaTo
             | O::Add
             | O::Sub
+            | O::Neg
             | O::Mul
             | O::Mad
             | O::Shl
@@ -190,6 +193,7 @@ impl Expr {
             O::CvtaTo => Arith::FromGeneric(inst.mods.space()),
             O::Add if whole => Arith::Add,
             O::Sub if whole => Arith::Sub,
+            O::Neg if whole => Arith::Neg,
             O::Mul if whole => Arith::Mul { wide: wide()? },
             O::Mad if whole => Arith::Mad { wide: wide()? },
             O::Shl => Arith::Shl,
@@ -293,6 +297,7 @@ mod tests {
         is("cvta.to.global.u64 %rd1, %rd2;", Arith::FromGeneric(Space::Global), Ty::U64);
         is("add.s32 %r1, %r2, %r3;", Arith::Add, Ty::S32);
         is("sub.u64 %rd1, %rd2, 8;", Arith::Sub, Ty::U64);
+        is("neg.s32 %r1, %r2;", Arith::Neg, Ty::S32);
         is("mul.lo.u32 %r1, %r2, %r3;", Arith::Mul { wide: false }, Ty::U32);
         is("mul.wide.s32 %rd1, %r2, 4;", Arith::Mul { wide: true }, Ty::S32);
         is("mad.lo.s32 %r1, %r2, %r3, %r4;", Arith::Mad { wide: false }, Ty::S32);
@@ -319,6 +324,7 @@ mod tests {
             "cvt.sat.u8.s32 %r1, %r2;",
             "cvt.rni.s32.f32 %r1, %f1;",
             "add.f32 %f1, %f2, %f3;",
+            "neg.f32 %f1, %f2;",
             "fma.rn.f32 %f1, %f2, %f3, %f1;",
             "setp.lt.f32 %p1, %f1, %f2;",
             "setp.lt.and.s32 %p1, %r2, %r3, %p2;",

@@ -250,6 +250,10 @@ impl Search<'_> {
                 let (a, b) = (signed(0)?, signed(1)?);
                 fit(a.0 - b.1, a.1 - b.0, a.2.min(b.2))
             }
+            Arith::Neg => {
+                let a = signed(0)?;
+                fit(-a.1, -a.0, a.2)
+            }
             Arith::Mul { .. } => product(),
             Arith::Mad { .. } => {
                 let more = found.get(2)?;

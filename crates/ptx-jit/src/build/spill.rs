@@ -54,7 +54,7 @@ pub(crate) fn size(func: &Func) -> usize {
 fn exits(func: &Func) -> impl Iterator<Item = &Exit> {
     func.blocks.iter().flat_map(|block| {
         let of_ops = block.ops.iter().filter_map(|op| match &op.kind {
-            OpKind::Guard(_, exit) | OpKind::Ahead(exit) | OpKind::Spare(_, exit) => Some(&**exit),
+            OpKind::Guard(_, _, exit) | OpKind::Ahead(exit) | OpKind::Spare(_, exit) => Some(&**exit),
             _ => None,
         });
         let end = if let Term::Exit(exit) = &block.term { Some(&**exit) } else { None };

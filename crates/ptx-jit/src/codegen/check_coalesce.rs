@@ -78,8 +78,8 @@ impl Codegen<'_> {
         for at in &checks.guards {
             foreseen.done.insert(*at);
             let op = &node.ops[*at];
-            let OpKind::Guard(site, _) = op.kind else { continue };
-            if let Some(wrap) = self.wraps(site, &op.uses) {
+            let OpKind::Guard(site, lanes, _) = op.kind else { continue };
+            if let Some(wrap) = self.wraps((site, lanes), &op.uses) {
                 wraps = Some(match wraps {
                     None => wrap,
                     Some(others) => self.b.or(others, wrap),

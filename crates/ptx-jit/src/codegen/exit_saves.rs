@@ -51,7 +51,7 @@ impl ExitSaves {
     pub(super) fn of(func: &Func) -> Self {
         let count = |exit: &Exit| exit.regs.len() + exit.parked.iter().map(|p| p.regs.len()).sum::<usize>();
         let of_op = |op: &wir::Op| match &op.kind {
-            OpKind::Spare(_, exit) | OpKind::Guard(_, exit) | OpKind::Ahead(exit) => count(exit),
+            OpKind::Spare(_, exit) | OpKind::Guard(_, _, exit) | OpKind::Ahead(exit) => count(exit),
             _ => 0,
         };
         let of_block = |block: &wir::Block| {

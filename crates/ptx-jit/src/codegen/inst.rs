@@ -5,6 +5,7 @@
 use super::mask::{LaneBits, Mask};
 use super::{Codegen, LANES, Repr};
 use crate::analysis::any_nan::bit;
+use crate::analysis::expr::Expr;
 use crate::frame::Frame;
 use crate::isel::{Known, Lower, Lowering, Operand};
 use crate::llvm::{Block, FloatPred, Function, Likely, Value};
@@ -155,6 +156,7 @@ impl<'a> Codegen<'a> {
             Shape::Varying => (0..self.chunks()).map(Lanes::Chunk).collect(),
         };
         let scalar = matches!(shape[0], Lanes::First(_));
+        let widens = Expr::of(inst).and_then(Expr::widens).is_some();
         // Chunks whose NaNs may still have any bits, with their operands.
         let rare = lowering.rare_nan && !scalar && op.defs.len() == 1 && carry_out.is_none();
         let mut again = Vec::new();
@@ -176,7 +178,11 @@ impl<'a> Codegen<'a> {
                 }
                 continue;
             }
-            let Some(operands) = self.free_operands(inst, op, *lanes, free) else { return false };
+            let Some(mut operands) = self.free_operands(inst, op, *lanes, free) else { return false };
+            let ends = if scalar && shape.len() == 1 && widens { self.active_ends(site) } else { None };
+            if let Some([first, _]) = ends {
+                self.in_lane(inst, op, &mut operands, first);
+            }
             let count = if scalar { 1 } else { self.width };
             let flags = match (carry_in, lanes) {
                 (Some(mask), Lanes::Chunk(chunk)) => Some(self.mask_chunk(mask, *chunk)),
@@ -202,8 +208,9 @@ impl<'a> Codegen<'a> {
                 }
             }
             let kept = inst.dsts.iter().zip(values).filter(|(dst, _)| !matches!(dst, Dst::Sink));
-            for (result, (_, value)) in results.iter_mut().zip(kept) {
-                result.push(value);
+            for ((result, def), (_, value)) in results.iter_mut().zip(&op.defs).zip(kept) {
+                let base = ends.map(|[first, _]| self.base_of_lane(*def, value, first));
+                result.push(base.unwrap_or(value));
             }
         }
         let mask = self.partial_mask(op);

@@ -8,6 +8,7 @@
 //! lanes that this call does not own (others wait in the same frame) are never written. Inactive lanes hold
 //! any value but poison.
 
+mod active_guard;
 pub(crate) mod atomic;
 mod barrier_slots;
 mod check_coalesce;
@@ -517,7 +518,7 @@ impl Codegen<'_> {
         let rep = match &op.kind {
             OpKind::Inst(site) => return self.as_all(|emit| emit.inst(*site, op)),
             OpKind::Chain(chain) => return self.as_all(|emit| emit.float_chain(chain, op)),
-            OpKind::Guard(site, exit) => return self.guard(*site, exit, &op.uses),
+            OpKind::Guard(site, lanes, exit) => return self.guard((*site, *lanes), exit, &op.uses),
             OpKind::SameQuotient(site) => return self.same_quotient(*site, op),
             OpKind::Rebase => return self.rebase(op),
             // Emitted at the start of the block.

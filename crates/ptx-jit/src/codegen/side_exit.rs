@@ -10,7 +10,7 @@ use super::{Codegen, Repr};
 use crate::frame::{Frame, Reason, code};
 use crate::llvm::{Likely, Value};
 use crate::wir;
-use crate::wir::{Exit, ExitReason, Pending, Shape, Site};
+use crate::wir::{Exit, ExitReason, GuardLanes, Pending, Shape, Site};
 use ptx::ir::{Reg, Terminator};
 use ptx_exec::native::{
     EntryReg, EntryState, ExitCause, ExitPlace, ExitPoint, ExitState, Held, PendingLanes, SavedReg,
@@ -212,8 +212,9 @@ impl Codegen<'_> {
 
     /// Takes the side exit before an instruction that widens an affine value, if a lane of the value would
     /// wrap around.
-    pub(super) fn guard(&mut self, site: Site, exit: &Exit, uses: &[wir::Value]) {
-        let Some(wraps) = self.wraps(site, uses) else { return };
+    pub(super) fn guard(&mut self, guard: (Site, GuardLanes), exit: &Exit, uses: &[wir::Value]) {
+        let site = guard.0;
+        let Some(wraps) = self.wraps(guard, uses) else { return };
         let leave = self.b.append_block(self.function, "wraps");
         let stay = self.b.append_block(self.function, "exact");
         self.b.cond_br(wraps, leave, stay, Likely::No);
@@ -224,7 +225,12 @@ impl Codegen<'_> {
 
     /// The condition that a lane of an affine value wraps around where the instruction widens it; `None`: no
     /// lane can.
-    pub(super) fn wraps(&mut self, site: Site, uses: &[wir::Value]) -> Option<Value> {
+    pub(super) fn wraps(&mut self, (site, lanes): (Site, GuardLanes), uses: &[wir::Value]) -> Option<Value> {
+        if lanes == GuardLanes::Active {
+            // A result that is not affine is exact in every lane.
+            let ends = self.active_ends(site)?;
+            return self.wraps_in_active(site, uses, ends);
+        }
         let inst = site.inst(self.job.function)?;
         let (ty, _) = crate::analysis::expr::Expr::of(inst)?.widens()?;
         let signed = ty.is_signed();

@@ -164,7 +164,7 @@ impl Codegen<'_> {
         own.iter().for_each(|at| node.ops[*at].uses.iter().copied().for_each(&mut count));
         // Side exits are not taken.
         for op in &node.ops {
-            if let OpKind::Ahead(exit) | OpKind::Spare(_, exit) | OpKind::Guard(_, exit) = &op.kind {
+            if let OpKind::Ahead(exit) | OpKind::Spare(_, exit) | OpKind::Guard(_, _, exit) = &op.kind {
                 exit.for_each_use(&mut count);
             }
         }

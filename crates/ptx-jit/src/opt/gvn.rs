@@ -11,11 +11,11 @@
 //! read. Only these get a number: values computed outside of all loops, special registers that never change,
 //! and values computed from these alone. A barrier returns the values that it saved. A register that was
 //! saved for pending lanes, where there are none, is undefined: it matches any value, and never replaces
-//! another.
+//! another. So does a conversion that is exact in active lanes only.
 
 use crate::tuning::GVN_MAX_ROUNDS;
 use crate::wir::loops::loops;
-use crate::wir::{Effects, Func, Op, OpKind, Value};
+use crate::wir::{Effects, Func, GuardLanes, Op, OpKind, Value};
 use ptx::ir::{Addr, Base, Function, Inst, Reg, Src};
 use ptx::isa::Sreg;
 use std::collections::HashMap;
@@ -114,8 +114,11 @@ impl<'a, M: Effects> Numbers<'a, M> {
                 self.set(phi.def, known);
             }
             for op in &node.ops {
+                // Exact in the active lanes only, so it must not replace the same conversion elsewhere.
+                let in_active = is_exact_in_active(&node.ops, op);
                 for def in &op.defs {
                     let known = self.given(&mut table, op, own(*def), *def);
+                    let known = known.map(|known| Known { loose: known.loose || in_active, ..known });
                     self.set(*def, known);
                 }
             }
@@ -210,6 +213,12 @@ impl<'a, M: Effects> Numbers<'a, M> {
         };
         inst.guard.is_none() && self.machine.is_pure(inst) && inst.srcs.iter().all(source)
     }
+}
+
+/// Whether an operation of a block is a conversion with a guard for active lanes.
+fn is_exact_in_active(ops: &[Op], op: &Op) -> bool {
+    let OpKind::Inst(site) = op.kind else { return false };
+    ops.iter().any(|op| matches!(op.kind, OpKind::Guard(at, GuardLanes::Active, _) if at == site))
 }
 
 /// For each barrier and register, the values that exits save.

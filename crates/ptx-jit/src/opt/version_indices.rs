@@ -191,6 +191,7 @@ fn is_linear(arith: Arith) -> bool {
         | Arith::FromGeneric(_)
         | Arith::Add
         | Arith::Sub
+        | Arith::Neg
         | Arith::Mul { .. }
         | Arith::Mad { .. }
         | Arith::Shl
@@ -252,7 +253,7 @@ fn movable_ops(
         .ops
         .iter()
         .filter_map(|op| match op.kind {
-            OpKind::Guard(site, _) | OpKind::Spare(site, _) => Some(site),
+            OpKind::Guard(site, ..) | OpKind::Spare(site, _) => Some(site),
             _ => None,
         })
         .collect();

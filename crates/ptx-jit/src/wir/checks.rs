@@ -188,7 +188,7 @@ impl BlockChecks {
     /// What the checks are, as a comment behind the operation at which they are made.
     pub(crate) fn text(&self, block: &Block) -> String {
         let site = |at: usize| match block.ops[at].kind {
-            OpKind::Inst(site) | OpKind::Guard(site, _) => format!("{}.{}", site.block, site.index),
+            OpKind::Inst(site) | OpKind::Guard(site, ..) => format!("{}.{}", site.block, site.index),
             _ => format!("op {at}"),
         };
         let sites = |list: &[usize]| list.iter().map(|at| site(*at)).collect::<Vec<_>>().join(" ");

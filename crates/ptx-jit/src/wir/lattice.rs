@@ -106,6 +106,15 @@ impl Affine {
         self.rows.is_empty() && self.lanes.iter().all(|lane| *lane == 0)
     }
 
+    /// By how much the value grows from lane to lane, if that is the same for the first `count` lanes and the
+    /// value has one scalar.
+    pub fn slope(&self, count: u32) -> Option<i32> {
+        let slope = *self.lanes.get(1)?;
+        let mut lanes = (0..).zip(self.lanes.iter().take(count as usize));
+        let is_even = lanes.all(|(lane, number)| slope.checked_mul(lane) == Some(*number));
+        (is_even && !self.by_chunk && self.rows.is_empty()).then_some(slope)
+    }
+
     /// The difference between the last and the first lane of a value with one scalar, if no lane is below the
     /// first.
     pub fn span(&self) -> Option<u64> {

@@ -172,15 +172,25 @@ pub enum OpKind {
     AddLanes(u64),
     /// Adds the constant for each warp that has lanes in a mask. Uses: number, mask.
     AddWarps(u64),
-    /// Side exit unless the conversion of an affine value at the site is exact in every lane. Uses: those of
-    /// the exit.
-    Guard(Site, Box<Exit>),
+    /// Side exit unless the conversion of an affine value at the site is exact in these lanes. Uses: the
+    /// sources of the conversion, and those of the exit.
+    Guard(Site, GuardLanes, Box<Exit>),
     /// First in its block: side exit before the block if a coalesced bounds check fails. Uses: those of the
     /// exit.
     Ahead(Box<Exit>),
     /// Before an access: the side exit to take if the access fails a check. In a coarse warp, and where the
     /// instruction needs it ([`Effects::exits_before`]). Uses: those of the exit.
     Spare(Site, Box<Exit>),
+}
+
+/// In which lanes a conversion of an affine value must be exact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GuardLanes {
+    /// In every lane.
+    All,
+    /// In those of the exit's mask. The result is affine through the first of these lanes; in other lanes it
+    /// may be another number than the converted one.
+    Active,
 }
 
 /// Instructions of which each gives a NaN in a lane where an operand is one (`opt::float_chains`). So a NaN

@@ -10,8 +10,8 @@ use super::group::{Group, GroupKind, Member};
 use super::prefetch::Deferral;
 use super::uses::DefUse;
 use super::{
-    Affine, Block, BlockId, Chain, Cond, Entry, Exit, ExitReason, Func, Kind, Op, OpKind, Pending, Phi,
-    Resume, Shape, Site, Term, Value,
+    Affine, Block, BlockId, Chain, Cond, Entry, Exit, ExitReason, Func, GuardLanes, Kind, Op, OpKind,
+    Pending, Phi, Resume, Shape, Site, Term, Value,
 };
 use ptx::ir::{Reg, RegClass};
 use std::fmt;
@@ -447,7 +447,7 @@ impl Reader {
             return Ok(());
         }
         let (mut kind, uses) = op_kind(word, words)?;
-        if let OpKind::Guard(_, exit) | OpKind::Ahead(exit) | OpKind::Spare(_, exit) = &mut kind {
+        if let OpKind::Guard(_, _, exit) | OpKind::Ahead(exit) | OpKind::Spare(_, exit) = &mut kind {
             **exit = words.exit()?;
         }
         if let OpKind::Chain(chain) = &mut kind {
@@ -571,7 +571,8 @@ fn op_kind(word: &str, words: &mut Words<'_>) -> Parsed<(OpKind, Vec<Value>)> {
         "add" => OpKind::Add(words.number()?),
         "add-lanes" => OpKind::AddLanes(words.number()?),
         "add-warps" => OpKind::AddWarps(words.number()?),
-        "wrap-guard" => OpKind::Guard(words.site()?, exit()),
+        "wrap-guard" => OpKind::Guard(words.site()?, GuardLanes::All, exit()),
+        "wrap-guard-active" => OpKind::Guard(words.site()?, GuardLanes::Active, exit()),
         "block-check" => OpKind::Ahead(exit()),
         "access-exit" => OpKind::Spare(words.site()?, exit()),
         _ => return Err(format!("`{word}` is not an operation")),

@@ -25,7 +25,8 @@
 
 use super::decision::Decision;
 use super::{
-    Block, BlockId, Chain, Cond, Exit, ExitReason, Func, Kind, Op, OpKind, Pending, Shape, Site, Term, Value,
+    Block, BlockId, Chain, Cond, Exit, ExitReason, Func, GuardLanes, Kind, Op, OpKind, Pending, Shape, Site,
+    Term, Value,
 };
 use ptx::ir::{Function, Program, Reg, RegClass};
 use std::fmt::{self, Write};
@@ -162,13 +163,16 @@ impl Printer<'_> {
             OpKind::Add(number) => write!(self.out, "add {number}")?,
             OpKind::AddLanes(number) => write!(self.out, "add-lanes {number}")?,
             OpKind::AddWarps(number) => write!(self.out, "add-warps {number}")?,
-            OpKind::Guard(site, _) => write!(self.out, "wrap-guard {}", At(*site))?,
+            OpKind::Guard(site, GuardLanes::All, _) => write!(self.out, "wrap-guard {}", At(*site))?,
+            OpKind::Guard(site, GuardLanes::Active, _) => {
+                write!(self.out, "wrap-guard-active {}", At(*site))?;
+            }
             OpKind::Ahead(_) => write!(self.out, "block-check")?,
             OpKind::Spare(site, _) => write!(self.out, "access-exit {}", At(*site))?,
         }
         self.values(&op.uses)?;
         match &op.kind {
-            OpKind::Guard(_, exit) | OpKind::Ahead(exit) | OpKind::Spare(_, exit) => {
+            OpKind::Guard(_, _, exit) | OpKind::Ahead(exit) | OpKind::Spare(_, exit) => {
                 write!(self.out, " ")?;
                 self.exit(exit)?;
                 if let (OpKind::Ahead(_), Some(checks)) = (&op.kind, &block.checks) {

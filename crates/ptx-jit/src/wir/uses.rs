@@ -192,7 +192,7 @@ impl Op {
     /// Calls `f` with each value that is read.
     pub fn for_each_use(&self, f: &mut impl FnMut(Value)) {
         self.uses.iter().copied().for_each(&mut *f);
-        if let OpKind::Guard(_, exit) | OpKind::Ahead(exit) | OpKind::Spare(_, exit) = &self.kind {
+        if let OpKind::Guard(_, _, exit) | OpKind::Ahead(exit) | OpKind::Spare(_, exit) = &self.kind {
             exit.for_each_use(f);
         }
     }
@@ -203,7 +203,7 @@ impl Op {
         if let OpKind::Chain(chain) = &mut self.kind {
             chain.ops.iter_mut().flat_map(|op| &mut op.uses).for_each(&mut *f);
         }
-        if let OpKind::Guard(_, exit) | OpKind::Ahead(exit) | OpKind::Spare(_, exit) = &mut self.kind {
+        if let OpKind::Guard(_, _, exit) | OpKind::Ahead(exit) | OpKind::Spare(_, exit) = &mut self.kind {
             exit.for_each_use_mut(f);
         }
     }

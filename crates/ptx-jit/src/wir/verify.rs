@@ -27,7 +27,8 @@ use super::prefetch::Deferral;
 use super::sunk_mask::SunkMask;
 use super::uses::{Def, DefUse};
 use super::{
-    Block, BlockId, Chain, Cond, Effects, Exit, ExitReason, Func, Kind, Op, OpKind, Shape, Site, Term, Value,
+    Block, BlockId, Chain, Cond, Effects, Exit, ExitReason, Func, GuardLanes, Kind, Op, OpKind, Shape, Site,
+    Term, Value,
 };
 use ptx::ir::{Addr, Base, Function, Inst, Reg, RegClass, Src};
 use ptx::isa::{Op as O, Ty};
@@ -287,7 +288,7 @@ impl<E: Effects> Verifier<'_, E> {
             OpKind::And | OpKind::AndNot | OpKind::Or => (vec![Mask, Mask], vec![Mask]),
             OpKind::Add(_) => (vec![Count], vec![Count]),
             OpKind::AddLanes(_) | OpKind::AddWarps(_) => (vec![Count, Mask], vec![Count]),
-            OpKind::Guard(site, exit) => {
+            OpKind::Guard(site, _, exit) => {
                 let mut regs = Vec::new();
                 let inst = self.inst(*site)?;
                 inst.srcs.iter().for_each(|src| src.for_each_reg(&mut |reg| regs.push(Kind::Reg(reg.class))));
@@ -525,7 +526,8 @@ fn name(op: &Op) -> &'static str {
         OpKind::Add(_) => "add",
         OpKind::AddLanes(_) => "add-lanes",
         OpKind::AddWarps(_) => "add-warps",
-        OpKind::Guard(..) => "wrap-guard",
+        OpKind::Guard(_, GuardLanes::All, _) => "wrap-guard",
+        OpKind::Guard(_, GuardLanes::Active, _) => "wrap-guard-active",
         OpKind::Ahead(_) => "block-check",
         OpKind::Spare(..) => "access-exit",
     }

@@ -11,12 +11,12 @@ mod equal_lanes;
 use super::expr::{Arith, Expr, Operand, operands};
 use crate::tuning::SEGMENT_MIN_LANES;
 use crate::wir::lattice::{ALIGNED, Affine, LIMIT, Shape, none};
-use crate::wir::{Effects, ExitReason, Func, Kind, LaunchShape, OpKind, Value};
+use crate::wir::{Effects, ExitReason, Func, GuardLanes, Kind, LaunchShape, OpKind, Value};
 use compare::{Other, is_same, turned};
 use equal_lanes::{EqualLanes, Shuffles};
 use ptx::ir::{Addr, Base, Dst, Function, Inst, Reg, RegClass, Src};
 use ptx::isa::{Op, Space, Sreg};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 struct Classifier<'a, M: Effects> {
     function: &'a Function,
@@ -32,6 +32,8 @@ struct Classifier<'a, M: Effects> {
     shuffles: Shuffles,
     /// The range of each value.
     bounds: Vec<Option<Bound>>,
+    /// Results of conversions that have a guard for active lanes.
+    in_active: HashSet<Value>,
     /// The values that a register may have when the function is entered at a block.
     resumed: HashMap<(u32, Reg), Vec<Option<Value>>>,
 }
@@ -58,6 +60,7 @@ pub(crate) fn classify(
         equal: vec![equal; func.kinds.len()],
         shuffles,
         bounds,
+        in_active: in_active(func),
         resumed: resumed(func, function),
     };
     for zero in func.zeros.iter().filter(|zero| !func.undef.contains(zero)) {
@@ -76,6 +79,19 @@ pub(crate) fn classify(
         all.settle(func);
     }
     func.shapes = all.shapes;
+}
+
+/// The results of conversions that have a guard for active lanes.
+fn in_active(func: &Func) -> HashSet<Value> {
+    let mut found = HashSet::new();
+    for block in &func.blocks {
+        for guard in &block.ops {
+            let OpKind::Guard(site, GuardLanes::Active, _) = guard.kind else { continue };
+            let is_it = |op: &&crate::wir::Op| matches!(op.kind, OpKind::Inst(at) if at == site);
+            found.extend(block.ops.iter().filter(is_it).flat_map(|op| &op.defs));
+        }
+    }
+    found
 }
 
 /// The values that each register may have after an exit that stops before a block. `None`: an unknown value.
@@ -558,7 +574,15 @@ impl<M: Effects> Classifier<'_, M> {
         let expr = Expr::of(inst)?;
         let bits = expr.ty.bits().min(expr.result_bits());
         if bits >= 32 {
-            return self.affine_of_words(expr, inst, op, sources);
+            let found = self.affine_of_words(expr, inst, op, sources)?;
+            // The guard compares the first and the last active lane, which are the ends of an even row only.
+            let is_even = |shape: &Shape| match shape {
+                Shape::Affine(pattern) => pattern.slope(self.shape.threads()).is_some(),
+                Shape::Bottom | Shape::Uniform(_) | Shape::Varying => true,
+            };
+            let apart = op.defs.iter().any(|def| self.in_active.contains(def))
+                && !(sources.iter().all(is_even) && is_even(&found.clone().class()));
+            return (!apart).then_some(found);
         }
         // An affine shape cannot express that a value narrower than 32 bits wraps around within a warp, so no
         // lane may wrap around.
@@ -590,6 +614,10 @@ impl<M: Effects> Classifier<'_, M> {
             },
             Arith::Add => self.sum(&sources[0].pattern(self.lanes)?, &sources[1].pattern(self.lanes)?, 1),
             Arith::Sub => self.sum(&sources[0].pattern(self.lanes)?, &sources[1].pattern(self.lanes)?, -1),
+            Arith::Neg => {
+                let p = sources[0].pattern(self.lanes)?;
+                if p.rows.is_empty() { p.map(p.align, |lane| -lane) } else { None }
+            }
             Arith::Mul { .. } => self.product(&sources[0], &sources[1], expr),
             Arith::Mad { .. } => {
                 let product = self.product(&sources[0], &sources[1], expr)?;

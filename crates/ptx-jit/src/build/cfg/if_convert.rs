@@ -17,7 +17,7 @@
 
 use super::{Builder, Var};
 use crate::build::region::Region;
-use crate::wir::{BlockId, Effects, Kind, OpKind, Pending, Site, Term, Value};
+use crate::wir::{BlockId, Effects, GuardLanes, Kind, OpKind, Pending, Site, Term, Value};
 use crate::wir::{Cond, ExitReason};
 use ptx::analysis::bits::BitSet;
 use ptx::ir::{Guard, Inst, Terminator};
@@ -250,7 +250,9 @@ impl<M: Effects> Builder<'_, M> {
                 let exit = self.exit_of(ExitReason::Before(site), &live, parked);
                 let mut uses = Vec::new();
                 inst.srcs.iter().for_each(|src| src.for_each_reg(&mut |reg| uses.push(self.reg(reg))));
-                self.op(node, OpKind::Guard(site, Box::new(exit)), &uses, &[]);
+                let active = !full && team == 1 && self.facts.bounded.contains(&site);
+                let lanes = if active { GuardLanes::Active } else { GuardLanes::All };
+                self.op(node, OpKind::Guard(site, lanes, Box::new(exit)), &uses, &[]);
             }
             if team > 1 && self.machine.accesses(inst) || self.machine.exits_before(inst) {
                 let live = self.live.before(function, block as usize, index);

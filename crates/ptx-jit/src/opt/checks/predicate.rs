@@ -247,6 +247,7 @@ impl Predicating<'_> {
         let sum = match expr.arith {
             Arith::Add if one_width => by(0)?.wrapping_add(by(1)?),
             Arith::Sub if one_width => by(0)?.wrapping_sub(by(1)?),
+            Arith::Neg if one_width => by(0)?.wrapping_neg(),
             Arith::Mul { .. } => product(widened)?,
             Arith::Mad { .. } => product(widened)?.wrapping_add(by(2)?),
             Arith::Shl if by(1)? == 0 => {
