@@ -15,9 +15,9 @@ const PIECE: usize = 1 << 14;
 
 /// A type whose values can be stored in device memory: plain numbers.
 pub trait Element: Copy + sealed::Sealed + 'static {
-    /// Appends the value's bytes, little-endian.
+    /// Writes the value's bytes, little-endian; `bytes.len()` is the type's size.
     #[doc(hidden)]
-    fn put(self, bytes: &mut Vec<u8>);
+    fn put(self, bytes: &mut [u8]);
     /// The value of these bytes; `bytes.len()` is the type's size.
     #[doc(hidden)]
     fn get(bytes: &[u8]) -> Self;
@@ -31,8 +31,8 @@ macro_rules! elements {
     ($($ty:ty)*) => {$(
         impl sealed::Sealed for $ty {}
         impl Element for $ty {
-            fn put(self, bytes: &mut Vec<u8>) {
-                bytes.extend_from_slice(&self.to_le_bytes());
+            fn put(self, bytes: &mut [u8]) {
+                bytes.copy_from_slice(&self.to_le_bytes());
             }
             fn get(bytes: &[u8]) -> Self {
                 <$ty>::from_le_bytes(bytes.try_into().expect("the caller cut the bytes to the size of the type"))
@@ -110,12 +110,13 @@ impl<T: Element> Buffer<T> {
                 self.len
             )));
         }
-        let mut bytes = Vec::with_capacity(PIECE.min(size_of_val(data)));
+        let size = size_of::<T>();
+        let mut bytes = [0; PIECE];
         let mut address = self.address;
-        for piece in data.chunks(PIECE / size_of::<T>()) {
-            bytes.clear();
-            piece.iter().for_each(|value| value.put(&mut bytes));
-            self.device.copy_in(address, &bytes)?;
+        for piece in data.chunks(PIECE / size) {
+            let bytes = &mut bytes[..size_of_val(piece)];
+            bytes.chunks_exact_mut(size).zip(piece).for_each(|(to, value)| value.put(to));
+            self.device.copy_in(address, bytes)?;
             address += bytes.len() as u64;
         }
         Ok(())

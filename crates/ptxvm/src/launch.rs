@@ -184,11 +184,9 @@ impl<'a> Arg<'a> {
 
 impl<T: Element> From<T> for Arg<'_> {
     fn from(value: T) -> Self {
-        let mut bytes = Vec::new();
-        value.put(&mut bytes);
         let mut scalar = [0; 8];
-        scalar[..bytes.len()].copy_from_slice(&bytes);
-        Self(Value::Scalar(scalar, bytes.len()))
+        value.put(&mut scalar[..size_of::<T>()]);
+        Self(Value::Scalar(scalar, size_of::<T>()))
     }
 }
 

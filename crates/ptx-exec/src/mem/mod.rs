@@ -468,8 +468,10 @@ impl Memory {
         self.host_accesses(address, from.len() as u64, HostAccessKind::Write);
         self.put(address, from.len() as u64, |at, out: &mut [u8; 8]| {
             let from = &from[at as usize..];
-            let n = from.len().min(8);
-            out[..n].copy_from_slice(&from[..n]);
+            match from.first_chunk() {
+                Some(word) => *out = *word,
+                None => out[..from.len()].copy_from_slice(from),
+            }
         });
         Ok(())
     }
