@@ -23,6 +23,7 @@ use ptx_exec::lanes::{FULL, LANES, Registers};
 use ptx_exec::layout::Layout;
 use ptx_exec::mem::{Memory, View};
 use ptx_exec::warp::{GridShape, WarpState};
+use std::collections::HashSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -63,7 +64,7 @@ impl Constants {
         };
         let live = vec![Vec::new(); func.blocks.len()];
         let visited = vec![false; func.blocks.len()];
-        let mut search = Search { facts, stepper: None, live, visited };
+        let mut search = Search { facts, stepper: None, live, visited, in_active: func.exact_in_active() };
         let entries = func.entries.iter().map(|entry| entry.node);
         let resumes = func.resumes.iter().map(|resume| resume.node);
         for id in entries.chain(resumes).chain([func.start]) {
@@ -100,7 +101,9 @@ impl Constants {
             let lanes = |bits: u64| (0..width).map(|lane| bits >> lane & 1).collect::<Vec<u64>>().into();
             self.known[mask.0 as usize] = chunks.iter().map(|bits| bits.map(lanes)).collect();
         }
-        let mut search = Search { facts, stepper: None, live: Vec::new(), visited: Vec::new() };
+        let (live, visited) = (Vec::new(), Vec::new());
+        let in_active = facts.func.exact_in_active();
+        let mut search = Search { facts, stepper: None, live, visited, in_active };
         for op in &block.ops {
             // A mask that the block computes has the lanes of the version already.
             if !op.defs.iter().any(|def| masks.iter().any(|(mask, _)| mask == def)) {
@@ -193,6 +196,8 @@ struct Search<'a> {
     live: Vec<Vec<BlockId>>,
     /// The blocks that have been visited, or were found not to be reached.
     visited: Vec<bool>,
+    /// Results of conversions that are exact in active lanes only: other lanes have other numbers.
+    in_active: HashSet<Value>,
 }
 
 impl Search<'_> {
@@ -371,7 +376,8 @@ impl Search<'_> {
 
     fn inst(&mut self, own: &mut Constants, site: Site, op: &Op) {
         let Some(inst) = site.inst(self.facts.function) else { return };
-        let results = self.results(own, inst, op).unwrap_or_default();
+        let exact = !op.defs.iter().any(|def| self.in_active.contains(def));
+        let results = if exact { self.results(own, inst, op) } else { None }.unwrap_or_default();
         let mut results = results.into_iter();
         for def in &op.defs {
             let known = self.determined(*def).or(results.next()).unwrap_or_default();
@@ -523,6 +529,9 @@ impl Search<'_> {
 
     /// The value that the shape or the range leaves no other value than.
     fn determined(&self, name: Value) -> Option<Chunks> {
+        if self.in_active.contains(&name) {
+            return None;
+        }
         let Kind::Reg(class) = self.facts.func.kinds[name.0 as usize] else { return None };
         let bits = bits_of(class);
         let bound = self.facts.bounds[name.0 as usize];

@@ -15,10 +15,10 @@
 
 use crate::tuning::GVN_MAX_ROUNDS;
 use crate::wir::loops::loops;
-use crate::wir::{Effects, Func, GuardLanes, Op, OpKind, Value};
+use crate::wir::{Effects, Func, Op, OpKind, Value};
 use ptx::ir::{Addr, Base, Function, Inst, Reg, Src};
 use ptx::isa::Sreg;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// The facts about a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -38,6 +38,8 @@ struct Numbers<'a, M> {
     machine: &'a M,
     /// For each block, whether it is in a loop.
     looped: Vec<bool>,
+    /// Results of conversions that are exact in active lanes only.
+    in_active: HashSet<Value>,
     /// For each barrier and register, the values that exits save.
     kept: HashMap<(u32, Reg), Vec<Value>>,
     /// For each value; `None`: not visited yet.
@@ -56,6 +58,7 @@ pub(crate) fn unite(func: &mut Func, function: &Function, machine: &impl Effects
         function,
         machine,
         looped: looped(function),
+        in_active: func.exact_in_active(),
         kept: kept(func),
         known: vec![None; func.kinds.len()],
         changed: true,
@@ -114,10 +117,10 @@ impl<'a, M: Effects> Numbers<'a, M> {
                 self.set(phi.def, known);
             }
             for op in &node.ops {
-                // Exact in the active lanes only, so it must not replace the same conversion elsewhere.
-                let in_active = is_exact_in_active(&node.ops, op);
                 for def in &op.defs {
                     let known = self.given(&mut table, op, own(*def), *def);
+                    // Exact in the active lanes only, so it must not replace the same conversion elsewhere.
+                    let in_active = self.in_active.contains(def);
                     let known = known.map(|known| Known { loose: known.loose || in_active, ..known });
                     self.set(*def, known);
                 }
@@ -213,12 +216,6 @@ impl<'a, M: Effects> Numbers<'a, M> {
         };
         inst.guard.is_none() && self.machine.is_pure(inst) && inst.srcs.iter().all(source)
     }
-}
-
-/// Whether an operation of a block is a conversion with a guard for active lanes.
-fn is_exact_in_active(ops: &[Op], op: &Op) -> bool {
-    let OpKind::Inst(site) = op.kind else { return false };
-    ops.iter().any(|op| matches!(op.kind, OpKind::Guard(at, GuardLanes::Active, _) if at == site))
 }
 
 /// For each barrier and register, the values that exits save.

@@ -47,6 +47,7 @@ pub(crate) mod warp_strips;
 pub use lattice::{Affine, Shape};
 
 use ptx::ir::{Function, Inst, Reg, RegClass, Src, Terminator};
+use std::collections::HashSet;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -506,6 +507,19 @@ impl Func {
     pub(crate) fn has_spills(&self) -> bool {
         let is_reload = |op: &Op| matches!(op.kind, OpKind::Reload(_));
         self.blocks.iter().any(|block| block.ops.iter().any(is_reload))
+    }
+
+    /// The results of conversions that have a guard for active lanes ([`GuardLanes::Active`]).
+    pub(crate) fn exact_in_active(&self) -> HashSet<Value> {
+        let mut found = HashSet::new();
+        for block in &self.blocks {
+            for guard in &block.ops {
+                let OpKind::Guard(site, GuardLanes::Active, _) = guard.kind else { continue };
+                let is_it = |op: &&Op| matches!(op.kind, OpKind::Inst(at) if at == site);
+                found.extend(block.ops.iter().filter(is_it).flat_map(|op| &op.defs));
+            }
+        }
+        found
     }
 
     /// The instructions, those of copies included.

@@ -11,7 +11,7 @@ mod equal_lanes;
 use super::expr::{Arith, Expr, Operand, operands};
 use crate::tuning::SEGMENT_MIN_LANES;
 use crate::wir::lattice::{ALIGNED, Affine, LIMIT, Shape, none};
-use crate::wir::{Effects, ExitReason, Func, GuardLanes, Kind, LaunchShape, OpKind, Value};
+use crate::wir::{Effects, ExitReason, Func, Kind, LaunchShape, OpKind, Value};
 use compare::{Other, is_same, turned};
 use equal_lanes::{EqualLanes, Shuffles};
 use ptx::ir::{Addr, Base, Dst, Function, Inst, Reg, RegClass, Src};
@@ -38,6 +38,9 @@ struct Classifier<'a, M: Effects> {
     resumed: HashMap<(u32, Reg), Vec<Option<Value>>>,
 }
 
+/// Trailing zeros that are known at most of the scalar of a conversion that is exact in active lanes.
+const KNOWN_BITS_OF_CONVERTED: u8 = 31;
+
 /// Infers the shape of every value. `bounds`: the range of each.
 pub(crate) fn classify(
     func: &mut Func,
@@ -60,7 +63,7 @@ pub(crate) fn classify(
         equal: vec![equal; func.kinds.len()],
         shuffles,
         bounds,
-        in_active: in_active(func),
+        in_active: func.exact_in_active(),
         resumed: resumed(func, function),
     };
     for zero in func.zeros.iter().filter(|zero| !func.undef.contains(zero)) {
@@ -79,19 +82,6 @@ pub(crate) fn classify(
         all.settle(func);
     }
     func.shapes = all.shapes;
-}
-
-/// The results of conversions that have a guard for active lanes.
-fn in_active(func: &Func) -> HashSet<Value> {
-    let mut found = HashSet::new();
-    for block in &func.blocks {
-        for guard in &block.ops {
-            let OpKind::Guard(site, GuardLanes::Active, _) = guard.kind else { continue };
-            let is_it = |op: &&crate::wir::Op| matches!(op.kind, OpKind::Inst(at) if at == site);
-            found.extend(block.ops.iter().filter(is_it).flat_map(|op| &op.defs));
-        }
-    }
-    found
 }
 
 /// The values that each register may have after an exit that stops before a block. `None`: an unknown value.
@@ -575,14 +565,19 @@ impl<M: Effects> Classifier<'_, M> {
         let bits = expr.ty.bits().min(expr.result_bits());
         if bits >= 32 {
             let found = self.affine_of_words(expr, inst, op, sources)?;
+            if !op.defs.iter().any(|def| self.in_active.contains(def)) {
+                return Some(found);
+            }
             // The guard compares the first and the last active lane, which are the ends of an even row only.
+            // The scalar is that of an even row through the first active lane: its low bits are those of the
+            // source, its other bits are any.
             let is_even = |shape: &Shape| match shape {
                 Shape::Affine(pattern) => pattern.slope(self.shape.threads()).is_some(),
                 Shape::Bottom | Shape::Uniform(_) | Shape::Varying => true,
             };
-            let apart = op.defs.iter().any(|def| self.in_active.contains(def))
-                && !(sources.iter().all(is_even) && is_even(&found.clone().class()));
-            return (!apart).then_some(found);
+            let found = Affine { align: found.align.min(KNOWN_BITS_OF_CONVERTED), ..found };
+            let even = sources.iter().all(is_even) && is_even(&found.clone().class());
+            return even.then_some(found);
         }
         // An affine shape cannot express that a value narrower than 32 bits wraps around within a warp, so no
         // lane may wrap around.
