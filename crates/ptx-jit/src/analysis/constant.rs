@@ -51,6 +51,8 @@ pub(crate) struct Constants {
     reached: Vec<bool>,
     /// For each value, the value that it is an unchanged copy of.
     roots: Vec<Value>,
+    /// Results of conversions that are exact in active lanes only: other lanes have other numbers.
+    in_active: Rc<HashSet<Value>>,
 }
 
 impl Constants {
@@ -61,10 +63,12 @@ impl Constants {
             known: vec![Vec::new(); func.kinds.len()],
             reached: vec![false; func.blocks.len()],
             roots: roots(func),
+            in_active: Rc::new(func.exact_in_active()),
         };
         let live = vec![Vec::new(); func.blocks.len()];
         let visited = vec![false; func.blocks.len()];
-        let mut search = Search { facts, stepper: None, live, visited, in_active: func.exact_in_active() };
+        let in_active = own.in_active.clone();
+        let mut search = Search { facts, stepper: None, live, visited, in_active };
         let entries = func.entries.iter().map(|entry| entry.node);
         let resumes = func.resumes.iter().map(|resume| resume.node);
         for id in entries.chain(resumes).chain([func.start]) {
@@ -102,7 +106,7 @@ impl Constants {
             self.known[mask.0 as usize] = chunks.iter().map(|bits| bits.map(lanes)).collect();
         }
         let (live, visited) = (Vec::new(), Vec::new());
-        let in_active = facts.func.exact_in_active();
+        let in_active = self.in_active.clone();
         let mut search = Search { facts, stepper: None, live, visited, in_active };
         for op in &block.ops {
             // A mask that the block computes has the lanes of the version already.
@@ -196,8 +200,8 @@ struct Search<'a> {
     live: Vec<Vec<BlockId>>,
     /// The blocks that have been visited, or were found not to be reached.
     visited: Vec<bool>,
-    /// Results of conversions that are exact in active lanes only: other lanes have other numbers.
-    in_active: HashSet<Value>,
+    /// As in [`Constants`].
+    in_active: Rc<HashSet<Value>>,
 }
 
 impl Search<'_> {

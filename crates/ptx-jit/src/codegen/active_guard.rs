@@ -87,14 +87,7 @@ impl Codegen<'_> {
             };
             let lanes = self.b.sub(ends[1], ends[0]);
             let more = self.b.mul(lanes, self.c32(slope.unsigned_abs() as u32));
-            let name = match (ty.is_signed(), slope > 0) {
-                (true, true) => "llvm.sadd.with.overflow",
-                (true, false) => "llvm.ssub.with.overflow",
-                (false, true) => "llvm.uadd.with.overflow",
-                (false, false) => "llvm.usub.with.overflow",
-            };
-            let pair = self.b.intrinsic(name, &[first.ty()], &[first, more]);
-            let wrap = self.b.member(pair, 1);
+            let wrap = self.overflows(first, more, ty.is_signed(), slope > 0);
             wraps = Some(wraps.map_or(wrap, |others| self.b.or(others, wrap)));
         }
         wraps

@@ -223,6 +223,18 @@ impl Codegen<'_> {
         self.b.position_at_end(stay);
     }
 
+    /// The condition that a number wraps around where another is added, or subtracted if it does not grow.
+    pub(super) fn overflows(&self, from: Value, by: Value, signed: bool, grows: bool) -> Value {
+        let name = match (signed, grows) {
+            (true, true) => "llvm.sadd.with.overflow",
+            (true, false) => "llvm.ssub.with.overflow",
+            (false, true) => "llvm.uadd.with.overflow",
+            (false, false) => "llvm.usub.with.overflow",
+        };
+        let pair = self.b.intrinsic(name, &[from.ty()], &[from, by]);
+        self.b.member(pair, 1)
+    }
+
     /// The condition that a lane of an affine value wraps around where the instruction widens it; `None`: no
     /// lane can.
     pub(super) fn wraps(&mut self, (site, lanes): (Site, GuardLanes), uses: &[wir::Value]) -> Option<Value> {
@@ -259,14 +271,7 @@ impl Codegen<'_> {
                         continue;
                     }
                     let added = self.b.const_int(base.ty(), i64::from(*lane).unsigned_abs());
-                    let name = match (signed, *lane > 0) {
-                        (true, true) => "llvm.sadd.with.overflow",
-                        (true, false) => "llvm.ssub.with.overflow",
-                        (false, true) => "llvm.uadd.with.overflow",
-                        (false, false) => "llvm.usub.with.overflow",
-                    };
-                    let pair = self.b.intrinsic(name, &[base.ty()], &[base, added]);
-                    let wrap = self.b.member(pair, 1);
+                    let wrap = self.overflows(base, added, signed, *lane > 0);
                     wraps = Some(match wraps {
                         None => wrap,
                         Some(others) => self.b.or(others, wrap),
