@@ -22,7 +22,7 @@ pub(crate) struct ChosenLanes<'a> {
 impl ChosenLanes<'_> {
     /// Whether a mask depends on a comparison of a value, or of one that differs from it by a uniform number.
     pub(crate) fn chooses(&self, mask: Value, value: Value) -> bool {
-        let root = self.root(value);
+        let roots = self.roots(value);
         let mut left = vec![mask];
         let mut seen = BTreeSet::new();
         while let Some(name) = left.pop() {
@@ -33,14 +33,21 @@ impl ChosenLanes<'_> {
                 Some(Def::Phi(block, at)) => left.extend(&self.func.blocks[block.0 as usize].phis[at].from),
                 Some(Def::Op(block, at)) => {
                     let op = &self.func.blocks[block.0 as usize].ops[at];
-                    let OpKind::Inst(site) = op.kind else {
-                        left.extend(&op.uses);
-                        continue;
+                    let site = match op.kind {
+                        OpKind::Inst(site) => site,
+                        OpKind::Restore(resume, reg) => {
+                            left.extend(self.func.kept(resume, reg));
+                            continue;
+                        }
+                        _ => {
+                            left.extend(&op.uses);
+                            continue;
+                        }
                     };
                     let arith = site.inst(self.function).and_then(Expr::of).map(|expr| expr.arith);
                     match arith {
                         Some(Arith::Compare(_))
-                            if op.uses[1..].iter().any(|use_| self.root(*use_) == root) =>
+                            if op.uses[1..].iter().any(|use_| !roots.is_disjoint(&self.roots(*use_))) =>
                         {
                             return true;
                         }
@@ -54,7 +61,30 @@ impl ChosenLanes<'_> {
         false
     }
 
-    /// The affine value that a value is the sum of, with uniform numbers.
+    /// The affine values that a value is the sum of, with uniform numbers; several if it is a phi.
+    /// Values that are kept across a barrier count as those before it.
+    fn roots(&self, value: Value) -> BTreeSet<Value> {
+        let mut roots = BTreeSet::new();
+        let mut left = vec![value];
+        while let Some(name) = left.pop() {
+            let root = self.root(name);
+            if roots.len() == CHOOSING_MASK_MAX_VALUES || !roots.insert(root) {
+                continue;
+            }
+            match self.defs.def(root) {
+                Some(Def::Phi(block, at)) => left.extend(&self.func.blocks[block.0 as usize].phis[at].from),
+                Some(Def::Op(block, at)) => {
+                    if let OpKind::Restore(resume, reg) = self.func.blocks[block.0 as usize].ops[at].kind {
+                        left.extend(self.func.kept(resume, reg));
+                    }
+                }
+                None => {}
+            }
+        }
+        roots
+    }
+
+    /// The last affine value on the way from a value to what it is the sum of, without phis.
     fn root(&self, value: Value) -> Value {
         let mut root = value;
         for _ in 0..CHOOSING_MASK_MAX_VALUES {
