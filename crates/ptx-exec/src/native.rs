@@ -81,7 +81,8 @@ pub trait Native: Send + Sync {
 /// Supplies the native code of a launch, which can become available while the launch runs.
 pub trait Supply: Send + Sync {
     /// The code, once it is available. Afterwards it is always the same code, or once replaced by code that
-    /// executes coarse warps in the same way and single warps, too. The machine asks repeatedly, and an
+    /// executes warps in the same way, where the first code did, and whose side exits begin with those of the
+    /// first code. The machine asks repeatedly, and an
     /// implementation can use the number of calls to decide when compilation is worthwhile.
     fn native(&self) -> Option<&dyn Native>;
     /// As [`Supply::native`], for a CTA whose warps run alone. It may wait until there is code for single
@@ -91,6 +92,9 @@ pub trait Supply: Send + Sync {
     fn is_checked(&self) -> bool;
     /// Reports how many instructions, counted per lane, were executed without native code.
     fn spend(&self, lane_steps: u64);
+    /// Reports how many instructions a thread of the launch has executed since its last report, by warps and
+    /// counted per lane. It reports when it takes more CTAs.
+    fn executed(&self, steps: u64, lane_steps: u64);
 }
 
 /// A request to run one warp.

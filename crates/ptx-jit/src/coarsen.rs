@@ -48,6 +48,9 @@ pub enum Teams {
     Auto,
     /// Always one.
     Never,
+    /// Less than one: scalar code, which executes one thread at a time, wherever the kernel allows it, and
+    /// single warps elsewhere.
+    Threads,
     /// This number, or the next smaller one that divides the number of the CTA's warps, wherever the kernel
     /// allows it.
     Of(u32),
@@ -124,7 +127,7 @@ pub(crate) fn candidates(
     let all = match teams {
         Teams::Auto if full && !checked => merged(None),
         Teams::Of(size) if full && !checked => merged(Some(size)),
-        Teams::Auto | Teams::Never | Teams::Of(_) => Vec::new(),
+        Teams::Auto | Teams::Never | Teams::Threads | Teams::Of(_) => Vec::new(),
     };
     // Where warps of one CTA gain, those of several gain little more, in some grids only.
     match within.gain {
@@ -156,7 +159,7 @@ fn sizes(
     let largest =
         |most: u32| (1..=most.min(warps)).rev().find(|size| warps.is_multiple_of(*size)).unwrap_or(1);
     match teams {
-        Teams::Never => Sizes::of(1, "it is switched off, or the kernel reads a clock"),
+        Teams::Never | Teams::Threads => Sizes::of(1, "it is switched off, or the kernel reads a clock"),
         Teams::Of(size) => Sizes::of(largest(size.max(1)), "as asked for"),
         Teams::Auto => {
             let chunks = 32 / shape.chunk;
@@ -248,7 +251,7 @@ pub(crate) fn pays(
 pub(crate) fn least_row(teams: Teams, func: &Func, function: &Function, shape: LaunchShape) -> [u32; 2] {
     match teams {
         Teams::Auto if shape.ctas > 1 => merged::least_row(func, function, shape),
-        Teams::Auto | Teams::Never | Teams::Of(_) => [shape.ctas; 2],
+        Teams::Auto | Teams::Never | Teams::Threads | Teams::Of(_) => [shape.ctas; 2],
     }
 }
 
@@ -275,7 +278,7 @@ pub(crate) fn is_small(teams: Teams, func: &Func, function: &Function, shape: La
             weight <= COARSE_WARP_MAX_CODE_AVX512
         }
         Teams::Auto => weight <= COARSE_WARP_MAX_CODE,
-        Teams::Never | Teams::Of(_) => weight <= COARSE_WARP_MAX_CODE_ON_DEMAND,
+        Teams::Never | Teams::Threads | Teams::Of(_) => weight <= COARSE_WARP_MAX_CODE_ON_DEMAND,
     }
 }
 
@@ -410,7 +413,7 @@ pub(crate) fn widened(
 ) -> u32 {
     match teams {
         Teams::Auto => pressure(coarse, function, level).saturating_sub(pressure(single, function, level)),
-        Teams::Never | Teams::Of(_) => 0,
+        Teams::Never | Teams::Threads | Teams::Of(_) => 0,
     }
 }
 

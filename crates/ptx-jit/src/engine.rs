@@ -10,7 +10,7 @@ use crate::frame::{Entry, Frame, Reason, Window};
 use crate::llvm::{Code, Error};
 use crate::object::Made;
 use crate::reduction_buffer;
-use crate::tuning::{COARSE_WARP_MAX_DECLINED_CTAS, COARSE_WARP_TRIAL_CTAS, OPS_PER_FUEL};
+use crate::tuning::{COARSE_WARP_MAX_DECLINED_CTAS, COARSE_WARP_TRIAL_CTAS, OPS_PER_FUEL, SCALAR_FUEL};
 use crate::wir::LaunchShape;
 use ptx::analysis::calls::reads_clocks;
 use ptx_exec::lanes::{LANES, Lane, LaneMask, Registers};
@@ -38,7 +38,8 @@ use flush_reductions::{settle, settle_or_leave};
 pub struct Compiled {
     /// Whether a CTA may wait for other CTAs.
     may_wait: bool,
-    /// The code that was made first, if this is the rest of it: it executes coarse warps.
+    /// The code that was made first, if this is the rest of it: it executes coarse warps. Beside scalar code,
+    /// all other code.
     first: Option<Arc<Compiled>>,
     /// The entry for single warps, if there is one.
     entry: Option<Entry>,
@@ -64,6 +65,8 @@ pub struct Compiled {
     /// The cost of a CTA without loops, in units of fuel.
     price: u32,
     made: Arc<Made>,
+    /// The side exits of single warps: those of the first code, if this is scalar code, then its own.
+    exits: Vec<ExitPoint>,
     /// Thread indices of each warp.
     tids: Vec<TidTable>,
     /// Keeps the code in memory.
@@ -125,7 +128,7 @@ pub(crate) fn place(
     first: Option<Arc<Compiled>>,
 ) -> Result<Arc<Compiled>, Error> {
     let code = Code::place(&made.object, symbols)?;
-    let alone = !made.handed.entries.is_empty();
+    let alone = !made.handed.entries.is_empty() || made.scalar;
     let address = if alone { Some(code.lookup("kernel")?) } else { None };
     // SAFETY: the address is that of the function `kernel`, emitted by `codegen::emit` with this signature;
     // `code` keeps it in memory.
@@ -148,6 +151,8 @@ pub(crate) fn place(
     let watches = effects::watching(function);
     // A called function may do anything.
     let calls = function.blocks.iter().any(|block| matches!(block.term, ptx::ir::Terminator::Call(_)));
+    let before = first.iter().filter(|_| made.scalar).flat_map(|first| &first.exits);
+    let exits = before.chain(&made.exits).cloned().collect();
     let longest = function.blocks.iter().map(|block| block.insts.len() as u64 + 1).sum();
     Ok(Arc::new(Compiled {
         may_wait: watches.contains(&true) || calls,
@@ -166,6 +171,7 @@ pub(crate) fn place(
         price: (longest / OPS_PER_FUEL + 1)
             .saturating_mul(u64::from(ntid.iter().product::<u32>().div_ceil(LANES as u32)))
             .min(1 << 16) as u32,
+        exits,
         made,
         tids: tids(ntid),
         _code: code,
@@ -204,6 +210,11 @@ impl Compiled {
         self.made.partial
     }
 
+    /// Whether it is scalar code, which executes one thread at a time.
+    pub fn is_scalar(&self) -> bool {
+        self.made.scalar
+    }
+
     /// The number of LLVM instructions that were compiled without optimisation, because there are many;
     /// [`Compiler::compile_again`](crate::Compiler) makes faster code of them.
     pub fn unoptimised(&self) -> u32 {
@@ -240,6 +251,9 @@ impl Native for Compiled {
     }
 
     fn enters(&self, block: u32) -> bool {
+        if let Some(warps) = self.warps() {
+            return warps.enters(block);
+        }
         self.entries.get(block as usize).is_some_and(Option::is_some)
     }
 
@@ -260,6 +274,9 @@ impl Native for Compiled {
     }
 
     fn run(&self, call: &mut NativeCall<'_>) -> NativeStop {
+        if let Some(warps) = self.warps() {
+            return warps.run(call);
+        }
         self.ready(call.cache, call.mem.memory().frees());
         if !self.take(call.block, call.regs, (call.mask, call.trusted), call.cache) {
             call.cache.exits.refused(call.block);
@@ -304,6 +321,9 @@ impl Native for Compiled {
     }
 
     fn coarse(&self) -> Option<&CoarseCode> {
+        if self.made.scalar {
+            return None;
+        }
         if let Some(first) = &self.first {
             return first.coarse();
         }
@@ -388,7 +408,7 @@ impl Native for Compiled {
     }
 
     fn exits(&self) -> &[ExitPoint] {
-        &self.made.exits
+        &self.exits
     }
 
     fn coarse_code(&self) -> Option<&CoarseCode> {
@@ -411,6 +431,15 @@ impl Native for Compiled {
     }
 
     fn run_cta(&self, call: &mut CtaCall<'_>) -> CtaStop {
+        // A warp whose last thread was stopped is in the middle of the function.
+        let started = call.slots.get(call.warp as usize).is_some_and(|slot| self.is_amid(slot.state));
+        if let Some(warps) = self.warps().filter(|_| started) {
+            return warps.run_cta(call);
+        }
+        let given = call.fuel;
+        if self.made.scalar {
+            call.fuel = SCALAR_FUEL;
+        }
         let Some(entry) = self.entry else { return CtaStop::Warp(NativeStop::Declined) };
         let frees = call.view().memory().frees();
         self.ready(call.cache, frees);
@@ -445,6 +474,9 @@ impl Native for Compiled {
         settle(&mut frame);
         let User::Cta(call, _) = user else { return CtaStop::BarrierMismatch };
         (call.mask, call.live, call.fuel) = (frame.mask, frame.live, frame.turns);
+        if self.made.scalar {
+            call.fuel = if frame.turns > 0 { given } else { 0 };
+        }
         let (steps, lane_steps) = counted(&frame);
         (call.steps, call.lane_steps) = (call.steps + steps, call.lane_steps + lane_steps);
         self.leave(frame.left, call.regs, frame.mask, call.cache);
@@ -461,6 +493,16 @@ impl Native for Compiled {
 }
 
 impl Compiled {
+    /// The code of warps, if this is scalar code.
+    fn warps(&self) -> Option<&Arc<Compiled>> {
+        self.first.as_ref().filter(|_| self.made.scalar)
+    }
+
+    /// Whether a slot in this state is that of a warp which has started and not ended.
+    fn is_amid(&self, state: u32) -> bool {
+        (state as usize) < self.entries.len()
+    }
+
     /// Resizes the cache for this code, and discards cached bounds that are out of date.
     fn ready(&self, cache: &mut NativeCache, frees: u64) {
         let sites = self.made.windows as usize;
@@ -511,7 +553,8 @@ impl Compiled {
             },
             _ => NativeStop::Fault { block, index: number },
         };
-        cache.exits.warp(number, &stop, !cache.pending.is_empty());
+        let before = self.exits.len() - self.made.exits.len();
+        cache.exits.warp(before as u32 + number, &stop, !cache.pending.is_empty());
         stop
     }
 

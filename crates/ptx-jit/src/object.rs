@@ -38,6 +38,8 @@ pub(crate) struct Made {
     pub(crate) postpones: bool,
     /// Whether it updates global memory itself, by atomic operations or ordered stores.
     pub(crate) updates: bool,
+    /// Whether it is scalar code, which executes one thread at a time.
+    pub(crate) scalar: bool,
     /// Whether code of single warps was left out, which a compilation of its own makes.
     pub(crate) partial: bool,
     /// Whether it checks the objects of accesses, for watched launches.
@@ -66,7 +68,7 @@ impl Made {
         let bytes = Vec::with_capacity(self.object.len() + 1024);
         let mut to = Writer { bytes, patterns: HashMap::new() };
         let Made { object, stack, externals, windows, fallbacks, cta, handed, exits, team, .. } = self;
-        let Made { postpones, updates, partial, is_checked, unoptimised, .. } = self;
+        let Made { postpones, updates, scalar, partial, is_checked, unoptimised, .. } = self;
         to.bytes(object);
         to.number(*stack);
         to.count(externals.len());
@@ -93,6 +95,7 @@ impl Made {
         team.leaves.iter().for_each(|leave| to.leave(leave));
         to.number(u32::from(*postpones));
         to.number(u32::from(*updates));
+        to.number(u32::from(*scalar));
         to.number(u32::from(*partial));
         to.number(u32::from(*is_checked));
         to.number(*unoptimised);
@@ -124,6 +127,7 @@ impl Made {
             },
             postpones: from.flag()?,
             updates: from.flag()?,
+            scalar: from.flag()?,
             partial: from.flag()?,
             is_checked: from.flag()?,
             unoptimised: from.number()?,
@@ -444,6 +448,7 @@ mod tests {
             updates: false,
             is_checked: true,
             unoptimised: 60_000,
+            scalar: true,
             partial: true,
         }
     }

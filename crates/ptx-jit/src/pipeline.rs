@@ -226,7 +226,7 @@ pub(crate) fn run(
             if_convert: whole.has(Pass::IfConvert),
         };
         let Some(func) = once(function, launch, effects, (&divergence, plan), whole) else {
-            if copies == Copies::Masked || launch.team > 1 {
+            if copies == Copies::Masked || launch.only_starts() {
                 return None;
             }
             copies = Copies::Masked;
@@ -235,11 +235,11 @@ pub(crate) fn run(
         if known && divergence.refine(&func, function) {
             continue;
         }
-        if copies == Copies::FullAndMasked && launch.team == 1 && is_too_much(&func, &divergence) {
+        if copies == Copies::FullAndMasked && !launch.only_starts() && is_too_much(&func, &divergence) {
             copies = Copies::Masked;
             continue;
         }
-        if before_spills && known && launch.team == 1 {
+        if before_spills && known && !launch.only_starts() {
             let chosen = spill::choose(&func, function);
             if !chosen.is_empty() {
                 spilled = Some(chosen);

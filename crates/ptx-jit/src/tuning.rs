@@ -380,6 +380,13 @@ pub(crate) const MERGED_CTAS_MIN_GROUPS: u32 = 4;
 /// nothing, and a step of the game of life (87) a fifth, for three times the time to compile.
 pub(crate) const MERGED_CTAS_MAX_PATH_INSTRUCTIONS: usize = 80;
 
+// Scalar code.
+
+/// The fuel of a call of scalar code, which executes the threads of a CTA one after another. A call that
+/// uses it up ends in the middle of a thread, and warps continue; so it is much. Chosen: about a tenth of a
+/// second.
+pub(crate) const SCALAR_FUEL: i64 = 1 << 25;
+
 // Barrier slots.
 
 /// The most bytes that a coarse warp keeps across barriers; a kernel that needs more runs warp by warp.

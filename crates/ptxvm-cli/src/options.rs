@@ -227,8 +227,9 @@ pub(crate) struct RunOptions {
     /// --emit takes any, others what this machine can execute [default: native]
     #[arg(long, value_name = "CPU")]
     pub(crate) cpu: Option<ptxvm::Target>,
-    /// Warps of a CTA, or of several, that native code runs as one, where possible [default: chosen by cost]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=32))]
+    /// Warps of a CTA, or of several, that native code runs as one, where possible; 0: one thread at a time
+    /// [default: chosen by cost]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=32))]
     pub(crate) team: Option<u32>,
     /// Neither use nor keep native code on disk (in PTXVM_CACHE_DIR, or the user's cache folder)
     #[arg(long)]

@@ -324,6 +324,9 @@ impl Session<'_> {
                     ran.fallback_instructions
                 );
             }
+            if ran.scalar {
+                text.push_str("\n  scalar code: one thread at a time");
+            }
             if ran.unoptimised {
                 text.push_str("\n  the code is large, and compiled without optimisation so far");
             }

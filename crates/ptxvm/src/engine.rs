@@ -57,6 +57,9 @@ pub struct Ran {
     /// Whether the code is so large that it was compiled without optimisation. If its launches take long, it
     /// is compiled again in the background, and later launches use the optimised code.
     pub unoptimised: bool,
+    /// Whether scalar code was used, which executes one thread at a time: because lanes of warps hardly ever
+    /// did the same, or because it was asked for. A launch may have begun with code of warps.
+    pub scalar: bool,
     /// Why the kernel was not compiled, if it was requested or would have been profitable.
     pub why_not: Option<String>,
     /// Why this process cannot compile at all, if it tried: for example, LLVM is missing.

@@ -80,8 +80,8 @@ pub struct Options {
     pub cpu: Option<Cpu>,
     /// The processor for which native code is generated, instead of this machine's; overrides `cpu`.
     pub target: Option<Target>,
-    /// How many warps of a CTA native code executes as one coarse warp, where possible; `None`: chosen by
-    /// cost.
+    /// How many warps of a CTA native code executes as one coarse warp, where possible; 0: one thread at a
+    /// time, where possible; `None`: chosen by cost.
     pub team: Option<u32>,
     /// The cache of native code for later processes.
     pub cache: CodeCache,

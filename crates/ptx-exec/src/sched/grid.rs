@@ -494,6 +494,9 @@ impl Worker<'_> {
     fn add(&self) {
         let [steps, lanes, native, fallbacks] = self.counts.take();
         let all = self.launching;
+        if let Some(supply) = &all.run.supply {
+            supply.executed(steps, lanes);
+        }
         all.steps.fetch_add(steps, Ordering::Relaxed);
         all.lane_steps.fetch_add(lanes, Ordering::Relaxed);
         all.native_steps.fetch_add(native, Ordering::Relaxed);
@@ -507,6 +510,9 @@ impl Worker<'_> {
             let start = all.next.load(Ordering::Relaxed);
             if start >= all.count {
                 return None;
+            }
+            if all.run.supply.is_some() {
+                self.add();
             }
             let native = all.run.native.as_deref().or_else(|| all.run.supply.as_ref()?.native());
             let alone = all.run.seed == 0 && native.is_some_and(|native| !native.may_wait());

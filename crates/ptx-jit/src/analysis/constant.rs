@@ -486,6 +486,16 @@ impl Search<'_> {
             Sreg::Tid if axis < 3 => self.tid(axis),
             Sreg::Tid | Sreg::Ntid | Sreg::Ctaid | Sreg::Nctaid if axis > 2 => self.uniform(0),
             Sreg::Ntid => self.uniform(self.facts.launch.ntid[axis].into()),
+            Sreg::Laneid
+            | Sreg::LanemaskEq
+            | Sreg::LanemaskLe
+            | Sreg::LanemaskLt
+            | Sreg::LanemaskGe
+            | Sreg::LanemaskGt
+                if self.facts.launch.is_scalar() =>
+            {
+                return None;
+            }
             Sreg::Laneid => self.by_lane(|lane| lane_of(lane).into()),
             Sreg::LanemaskEq => self.by_lane(|lane| 1 << lane_of(lane)),
             Sreg::LanemaskLe => self.by_lane(|lane| (2 << lane_of(lane)) - 1),

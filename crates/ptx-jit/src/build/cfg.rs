@@ -126,14 +126,14 @@ pub(crate) fn build(
     }
     let graph = cfg::graph(function);
     let live = Liveness::new(function, &graph);
-    let team = shape.team > 1;
+    let only_starts = shape.only_starts();
     let headers: BTreeSet<u32> = loops(function).into_iter().map(|all| all.header as u32).collect();
     let entries = entries(function, &live, &headers, machine);
     // Blocks that are entered with no pending lanes but fewer active lanes than all: lanes may be missing
     // there.
     let mut starts: Vec<u32> = entries.iter().copied().collect();
-    if team {
-        // A coarse warp has no frame to be entered with.
+    if only_starts {
+        // There is no frame to be entered with.
         let barriers = function.blocks.iter().filter_map(|block| match &block.term {
             Terminator::Barrier { next, .. } => Some(next.0),
             _ => None,
@@ -189,7 +189,7 @@ pub(crate) fn build(
         builder.find_regions();
     }
     let mut found = Vec::new();
-    for &block in entries.iter().filter(|_| !team) {
+    for &block in entries.iter().filter(|_| !only_starts) {
         found.push(builder.entry(block));
         builder.drain();
     }

@@ -55,7 +55,7 @@ impl Key {
         }
         let teams: u32 = match teams {
             Teams::Auto => 0,
-            Teams::Never => 1,
+            Teams::Never | Teams::Threads => 1,
             Teams::Of(size) => size.saturating_add(2),
         };
         part(&teams.to_le_bytes());
@@ -64,6 +64,7 @@ impl Key {
             Part::All => (b"all", 0),
             Part::First => (b"first", 0),
             Part::Rest { windows } => (b"rest", windows),
+            Part::Scalar { windows } => (b"scalar", windows),
         };
         part(of);
         part(&windows.to_le_bytes());

@@ -123,23 +123,23 @@ impl Compiler {
         if !self.target.runs_here() || kernel.check_block(ntid).is_err() {
             return None;
         }
-        let (mut code, source) = self.find_object(kernel, ntid, None)?;
+        let (mut code, source) = self.find_object(kernel, ntid, (Part::First, None))?;
         if code.is_partial()
-            && let Some((rest, _)) = self.find_object(kernel, ntid, Some(&code))
+            && let Some((rest, _)) = self.find_object(kernel, ntid, rest_of(&code))
         {
             code = rest;
         }
         Some(Found { code, source, took: start.elapsed() })
     }
 
-    /// An object of the code that has been compiled: the rest, if the code that was made first is given.
+    /// An object of the code that has been compiled: a part, with the code that it continues.
     fn find_object(
         &self,
         kernel: &Kernel,
         ntid: [u32; 3],
-        first: Option<&Arc<Compiled>>,
+        (part, first): (Part, Option<&Arc<Compiled>>),
     ) -> Option<(Arc<Compiled>, Source)> {
-        let key = self.key(kernel, ntid, first);
+        let key = self.key(kernel, ntid, part);
         let kept = self.kept().take(key);
         let (made, placed, source) = match kept {
             Some((made, placed)) => (made, placed, Source::Memory),
@@ -158,14 +158,14 @@ impl Compiler {
     pub fn lost_time(&self, kernel: &Kernel, ntid: [u32; 3]) -> Duration {
         match &self.disk {
             Some(disk) if kernel.check_block(ntid).is_ok() => {
-                unfinished::lost(self.key(kernel, ntid, None), disk)
+                unfinished::lost(self.key(kernel, ntid, Part::First), disk)
             }
             Some(_) | None => Duration::ZERO,
         }
     }
 
-    fn key(&self, kernel: &Kernel, ntid: [u32; 3], first: Option<&Arc<Compiled>>) -> Key {
-        Key::new(kernel, ntid, self.target, self.teams, part_after(first))
+    fn key(&self, kernel: &Kernel, ntid: [u32; 3], part: Part) -> Key {
+        Key::new(kernel, ntid, self.target, self.teams, part)
     }
 
     /// Compiles a kernel for one CTA shape, on a thread that [`compiler_thread`] describes. The code may be
@@ -174,7 +174,7 @@ impl Compiler {
     /// # Errors
     /// The reason why it cannot be compiled; the interpreter can still run it.
     pub fn compile(&self, kernel: &Kernel, ntid: [u32; 3]) -> Result<Found, Error> {
-        self.compile_object(kernel, ntid, None, None)
+        self.compile_object(kernel, ntid, (Part::First, None), None)
     }
 
     /// Compiles the rest of a kernel whose code is partial, unless it has been compiled. The result is all of
@@ -188,10 +188,28 @@ impl Compiler {
         ntid: [u32; 3],
         first: &Arc<Compiled>,
     ) -> Result<Arc<Compiled>, Error> {
-        if let Some((code, _)) = self.find_object(kernel, ntid, Some(first)) {
+        if let Some((code, _)) = self.find_object(kernel, ntid, rest_of(first)) {
             return Ok(code);
         }
-        Ok(self.compile_object(kernel, ntid, Some(first), None)?.code)
+        Ok(self.compile_object(kernel, ntid, rest_of(first), None)?.code)
+    }
+
+    /// Compiles scalar code of a kernel, unless it has been compiled. It executes one thread at a time;
+    /// `warps`, all other code of the kernel, continues where a thread leaves it.
+    ///
+    /// # Errors
+    /// As [`Compiler::compile`], or a reason why threads cannot be executed one after another.
+    pub fn compile_scalar(
+        &self,
+        kernel: &Kernel,
+        ntid: [u32; 3],
+        warps: &Arc<Compiled>,
+    ) -> Result<Arc<Compiled>, Error> {
+        let scalar = (Part::Scalar { windows: warps.windows() }, Some(warps));
+        if let Some((code, _)) = self.find_object(kernel, ntid, scalar) {
+            return Ok(code);
+        }
+        Ok(self.compile_object(kernel, ntid, scalar, None)?.code)
     }
 
     /// Compiles code again that is [not optimised](Compiled::unoptimised), with optimisation. It replaces the
@@ -205,14 +223,15 @@ impl Compiler {
         ntid: [u32; 3],
         code: &Compiled,
     ) -> Result<Arc<Compiled>, Error> {
-        Ok(self.compile_object(kernel, ntid, code.first(), Some(Effort::Usual))?.code)
+        let part = code.first().map_or((Part::First, None), rest_of);
+        Ok(self.compile_object(kernel, ntid, part, Some(Effort::Usual))?.code)
     }
 
     fn compile_object(
         &self,
         kernel: &Kernel,
         ntid: [u32; 3],
-        first: Option<&Arc<Compiled>>,
+        (part, first): (Part, Option<&Arc<Compiled>>),
         effort: Option<Effort>,
     ) -> Result<Found, Error> {
         let start = Instant::now();
@@ -220,11 +239,11 @@ impl Compiler {
             return Err(Error::new(format!("this machine has no {missing} instructions")));
         }
         kernel.check_block(ntid).map_err(|error| Error::new(error.to_string()))?;
-        let key = self.key(kernel, ntid, first);
+        let key = self.key(kernel, ntid, part);
         // Launches wait for the code that they begin with, not for its rest, and not for better code.
         let is_awaited = first.is_none() && effort.is_none();
         let running = self.disk.as_ref().filter(|_| is_awaited).map(|disk| Running::begin(key, disk));
-        let made = Arc::new(self.make(kernel, ntid, part_after(first), effort)?);
+        let made = Arc::new(self.make(kernel, ntid, part, effort)?);
         let code = self.place((key, ntid), Arc::clone(&made), None, kernel, first)?;
         let took = start.elapsed();
         if let Some(disk) = &self.disk {
@@ -276,9 +295,9 @@ impl Compiler {
     }
 }
 
-/// The part to compile: the first one, or the rest of the code that was made first.
-fn part_after(first: Option<&Arc<Compiled>>) -> Part {
-    first.map_or(Part::First, |first| Part::Rest { windows: first.windows() })
+/// The rest of the code, with the code that was made first.
+fn rest_of(first: &Arc<Compiled>) -> (Part, Option<&Arc<Compiled>>) {
+    (Part::Rest { windows: first.windows() }, Some(first))
 }
 
 /// A thread for compiling, with the stack that LLVM needs.

@@ -96,7 +96,7 @@ impl Codegen<'_> {
             return true;
         }
         let Some((fits, places)) = self.places(site, access, &addresses, op) else { return false };
-        if self.job.shape.team > 1 || self.job.exits_at_accesses() {
+        if self.job.shape.only_starts() || self.job.exits_at_accesses() {
             let Some(()) = self.or_side_exit(fits, site, access, &addresses, op) else { return false };
             let Some(()) = self.or_undefined_atomic(site, &plan, &places, op) else { return false };
             let Some(()) = self.or_unordered(site, &plan, &places, op, Touch::Update) else { return false };
@@ -136,7 +136,11 @@ impl Codegen<'_> {
         if let Some(def) = op.defs.first() {
             let zero = self.b.zero(self.b.vec(self.scalar_type(self.kind(*def)), self.width));
             let old = old.unwrap_or_else(|| vec![zero; self.chunks() as usize]);
-            self.values.define(*def, Repr::Chunks(old));
+            let rep = match self.job.shape.is_scalar() {
+                true => Repr::Scalar(self.b.extract(old[0], 0)),
+                false => Repr::Chunks(old),
+            };
+            self.values.define(*def, rep);
         }
     }
 
@@ -309,7 +313,10 @@ impl Codegen<'_> {
                         let lanes = self.mask_chunk(mask, c as u32);
                         chunk = self.b.select(lanes, chunk, self.b.const_int(chunk.ty(), idle));
                     }
-                    let part = self.b.intrinsic(name, &[chunk.ty()], &[chunk]);
+                    let part = match chunk.ty().lanes() {
+                        1 => chunk,
+                        _ => self.b.intrinsic(name, &[chunk.ty()], &[chunk]),
+                    };
                     all = Some(match all {
                         None => part,
                         Some(others) => self.combined(update, others, part, None),

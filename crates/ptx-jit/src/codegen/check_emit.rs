@@ -102,7 +102,14 @@ impl Codegen<'_> {
             emit.b.icmp(IntPred::Ult, from, limit)
         };
         match addresses {
-            Addresses::Same(address) => Some((inside(self, *address, reach.lo), odd(self, *address))),
+            Addresses::Same(address) => {
+                let mut fits = inside(self, *address, reach.lo);
+                if let Some(thread) = self.entry.thread.filter(|_| reach.space == Space::Generic) {
+                    let first = self.b.add(*address, self.c64(reach.lo as u64));
+                    fits = self.b.or(fits, thread.has_local(self, first, span));
+                }
+                Some((fits, odd(self, *address)))
+            }
             Addresses::Rows(rows, pattern) => {
                 let near = self.is_near(*rows);
                 let (low, high) = self.row_ends(rows.scalars, pattern);

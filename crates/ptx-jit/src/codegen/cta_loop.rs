@@ -62,7 +62,7 @@ impl Codegen<'_> {
         let (own, live) = (self.load32(offset_of!(Frame, mask)), self.load32(offset_of!(Frame, live)));
         let warps = self.load32(offset_of!(Frame, warps));
         let whole = self.b.icmp(IntPred::Ne, warps, self.c32(0));
-        if self.job.shape.team > 1 {
+        if self.job.shape.only_starts() {
             self.b.br(warp);
         } else {
             self.b.cond_br(whole, warp, enter, Likely::Unknown);
@@ -109,6 +109,9 @@ impl Codegen<'_> {
         }
         self.store_field(offset_of!(Frame, local), local);
         self.b.br(enter);
+        if self.job.shape.is_scalar() {
+            return self.each_thread(enter, (warp, next), (state, there));
+        }
 
         self.b.position_at_end(enter);
         let phi = |emit: &Self, a: Value, b: Value| {
@@ -131,7 +134,7 @@ impl Codegen<'_> {
 
     /// Emits the end of a warp's section: the next warp follows; after the last warp, the first warp resumes
     /// behind the barrier, or the next CTA starts.
-    fn turn(&self, next: Block, warp: Block) {
+    pub(super) fn turn(&self, next: Block, warp: Block) {
         let word = |emit: &Self, offset| emit.load32(offset);
         self.b.position_at_end(next);
         let round = self.b.append_block(self.function, "round");
@@ -199,16 +202,24 @@ impl Codegen<'_> {
     /// Emits the exit of the last live lane: in a CTA the next warp executes.
     pub(super) fn gone(&self) {
         let Some(shared) = self.entry.shared_cta else { return };
+        if let Some(thread) = self.entry.thread {
+            return self.b.br(thread.done);
+        }
         let (leave, stay) =
             (self.b.append_block(self.function, "exited"), self.b.append_block(self.function, "alone"));
         self.b.cond_br(shared.whole, leave, stay, Likely::Unknown);
         self.b.position_at_end(leave);
+        self.exited(shared.next);
+        self.b.position_at_end(stay);
+    }
+
+    /// Emits the end of a warp whose lanes have all exited; the next warp executes.
+    pub(super) fn exited(&self, next: Block) {
         self.set_state(self.start_code() + 1);
         let exited = self.load32(offset_of!(Frame, round.exited));
         let exited = self.b.add(exited, self.c32(1));
         self.store_field(offset_of!(Frame, round.exited), exited);
-        self.b.br(shared.next);
-        self.b.position_at_end(stay);
+        self.b.br(next);
     }
 
     pub(super) fn set_state(&self, state: u64) -> Value {

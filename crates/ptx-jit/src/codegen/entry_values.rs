@@ -5,6 +5,7 @@
 use super::cta_loop::Shared;
 use super::mask::Mask;
 use super::ordering::Interval;
+use super::scalar_threads::Thread;
 use super::{Codegen, Repr};
 use crate::frame::Frame;
 use crate::llvm::Value;
@@ -24,6 +25,8 @@ pub(super) struct EntryValues {
     pub(super) own_mask: OnceCell<Mask>,
     /// Lanes that are live at the entry.
     pub(super) live: Value,
+    /// Of scalar code: the thread that executes.
+    pub(super) thread: Option<Thread>,
     /// The values of code that executes CTAs.
     pub(super) shared_cta: Option<Shared>,
     /// The address of the parameters.
@@ -49,6 +52,7 @@ impl EntryValues {
             own: zero,
             own_mask: OnceCell::new(),
             live: zero,
+            thread: None,
             shared_cta: None,
             params: zero,
             shared: [zero; 2],

@@ -40,6 +40,12 @@ impl<'a> Codegen<'a> {
         self.remark_op(op);
         use ptx::isa::Op as O;
         let done = match inst.op {
+            O::Ld | O::LdNc | O::Ldu | O::St | O::Atom | O::Red
+                if self.entry.thread.is_some() && inst.guard.is_some() =>
+            {
+                self.guarded_access(site, inst, op);
+                true
+            }
             O::Ld | O::LdNc | O::Ldu => self.ld(site, inst, op),
             O::St => self.st(site, inst, op),
             O::Atom | O::Red => self.atomic(site, inst, op),
@@ -158,7 +164,8 @@ impl<'a> Codegen<'a> {
         let scalar = matches!(shape[0], Lanes::First(_));
         let widens = Expr::of(inst).and_then(Expr::widens).is_some();
         // Chunks whose NaNs may still have any bits, with their operands.
-        let rare = lowering.rare_nan && !scalar && op.defs.len() == 1 && carry_out.is_none();
+        let rare =
+            lowering.rare_nan && (!scalar || self.lanes == 1) && op.defs.len() == 1 && carry_out.is_none();
         let mut again = Vec::new();
         let mut results: Vec<Vec<Value>> = vec![Vec::new(); op.defs.len()];
         for lanes in &shape {
@@ -572,6 +579,16 @@ impl<'a> Codegen<'a> {
                 let value = self.load64(offset_of!(Frame, gridid));
                 return Some(self.in_lanes(value, lanes));
             }
+            Sreg::Laneid
+            | Sreg::LanemaskEq
+            | Sreg::LanemaskLe
+            | Sreg::LanemaskLt
+            | Sreg::LanemaskGe
+            | Sreg::LanemaskGt
+                if self.entry.thread.is_some() =>
+            {
+                return self.of_thread(sreg);
+            }
             Sreg::Laneid => return Some(self.by_lane(lanes, |lane| lane % LANES)),
             Sreg::LanemaskEq => return Some(self.by_lane(lanes, |lane| 1 << (lane % LANES))),
             Sreg::LanemaskLe => {
@@ -611,6 +628,10 @@ impl<'a> Codegen<'a> {
             return Some(value);
         }
         let tid = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, tid)), 8);
+        if let Some(thread) = self.entry.thread {
+            let row = self.b.offset(tid, axis as u64 * u64::from(4 * LANES));
+            return Some(self.b.load(self.int(32), thread.place(self, row, 4), 4));
+        }
         let axis = axis as u64 * u64::from(4 * self.lanes);
         let start = |chunk: u32| axis + u64::from(chunk * self.width * 4);
         Some(match lanes {
@@ -669,6 +690,16 @@ impl<'a> Codegen<'a> {
     fn cvta_local(&mut self, inst: &Inst, op: &Op, to_space: bool) -> bool {
         let (origin, stride) =
             (self.load64(offset_of!(Frame, local)), self.load64(offset_of!(Frame, local) + 8));
+        if let Some(thread) = self.entry.thread {
+            let Some(operands) = self.operands(inst, op, Lanes::First(0)) else { return false };
+            let Some(Operand::Value(value, _)) = operands.first().filter(is_long) else {
+                return false;
+            };
+            let own = thread.local[0];
+            let moved = if to_space { self.b.sub(*value, own) } else { self.b.add(*value, own) };
+            self.values.define(op.defs[0], Repr::Scalar(moved));
+            return true;
+        }
         let mut values = Vec::new();
         for c in 0..self.chunks() {
             let Some(operands) = self.operands(inst, op, Lanes::Chunk(c)) else { return false };
@@ -682,4 +713,9 @@ impl<'a> Codegen<'a> {
         self.values.define(op.defs[0], Repr::Chunks(values));
         true
     }
+}
+
+/// Whether an operand is a value of 64 bits.
+fn is_long(operand: &&Operand) -> bool {
+    matches!(operand, Operand::Value(value, _) if value.ty().element_bits() == 64)
 }

@@ -288,7 +288,7 @@ impl Codegen<'_> {
             return true;
         }
         let Some((fits, places)) = self.places(site, access, &addresses, op) else { return false };
-        if self.is_unmasked() || self.job.shape.team > 1 || self.job.exits_at_accesses() {
+        if self.is_unmasked() || self.job.shape.only_starts() || self.job.exits_at_accesses() {
             if self.is_unmasked() {
                 self.or_masked(fits);
             } else {
@@ -333,7 +333,7 @@ impl Codegen<'_> {
     }
 
     pub(super) fn is_guarded(&self, inst: &Inst) -> bool {
-        inst.guard.is_some()
+        inst.guard.is_some() && self.entry.thread.is_none()
     }
 
     /// `ld.param` of a kernel parameter.
@@ -391,7 +391,7 @@ impl Codegen<'_> {
             return true;
         }
         let Some((fits, places)) = self.places(site, access, &addresses, op) else { return false };
-        if self.job.shape.team > 1 || self.job.ordered {
+        if self.job.shape.only_starts() || self.job.ordered {
             let Some(()) = self.or_side_exit(fits, site, access, &addresses, op) else { return false };
             let Some(()) = self.or_unordered(site, &plan, &places, op, Touch::Write) else { return false };
             self.mark_defined(&plan, &places, op, &values);
@@ -569,6 +569,9 @@ impl Codegen<'_> {
         if access.space == Space::Local {
             let (origin, stride) =
                 (self.load64(offset_of!(Frame, local)), self.load64(offset_of!(Frame, local) + 8));
+            if let (Addresses::Same(address), Some(thread)) = (addresses, self.entry.thread) {
+                return Some(Addresses::Same(self.b.add(thread.local[0], *address)));
+            }
             if let Addresses::Same(address) = addresses {
                 let base = self.b.add(origin, *address);
                 let step = self.b.trunc(stride, self.int(32));
@@ -661,6 +664,10 @@ impl Codegen<'_> {
                     (self.b.sub(zero, start), room(self, bytes, 0))
                 }
                 Some(Object::Local { .. } | Object::Allocation(_)) => (zero, zero),
+            },
+            Space::Local if let Some(thread) = self.entry.thread => match object {
+                None => (zero, room(self, thread.local[1], 0)),
+                Some(Object::Local { .. } | Object::Shared { .. } | Object::Allocation(_)) => (zero, zero),
             },
             Space::Local => {
                 // If the lanes' local memories are further apart than an index reaches, the interpreter

@@ -52,6 +52,7 @@ mod prefetch_grid_stride;
 mod prefetch_next_cta;
 mod prefetches;
 mod remark_log;
+mod scalar_threads;
 mod scaled_index;
 mod segmented;
 mod side_exit;

@@ -393,6 +393,7 @@ impl Codegen<'_> {
         for at in 0..access.count {
             let chunks: Vec<Value> = values.iter().map(|chunk| chunk[at as usize]).collect();
             let value = match last {
+                None if self.lanes == 1 => chunks[0],
                 Some(lane) => self.b.extract(chunks[(lane / self.width) as usize], lane % self.width),
                 None => {
                     let (_, _, highest) = self.running(self.word(mask), None);

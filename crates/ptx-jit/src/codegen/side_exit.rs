@@ -95,6 +95,9 @@ impl Codegen<'_> {
         }
         if exit.why == ExitReason::Finished {
             self.gone();
+            if self.entry.thread.is_some() {
+                return;
+            }
         }
         let mut to = Room::default();
         let mut left = ExitState::default();
@@ -122,6 +125,7 @@ impl Codegen<'_> {
                     left.running.push(self.state_map_of(*reg, *name, &mut to, room));
                 }
             }
+            left.pending.extend(self.pending_threads(&mut to, room));
             for parked in &exit.parked {
                 let offset = self.save_pending_mask(parked, &mut to, room);
                 let save = |(reg, name): &(Reg, wir::Value)| self.state_map_of(*reg, *name, &mut to, room);
@@ -168,15 +172,13 @@ impl Codegen<'_> {
 
     /// Stores the masks and the counters.
     pub(super) fn counts(&mut self, exit: &Exit) {
-        let fields = [
-            (offset_of!(Frame, mask), exit.mask),
-            (offset_of!(Frame, live), exit.live),
-            (offset_of!(Frame, turns), exit.turns),
-        ];
-        for (offset, name) in fields {
-            let value = self.scalar(name);
-            self.store_field(offset, value);
+        let masks = [(offset_of!(Frame, mask), exit.mask), (offset_of!(Frame, live), exit.live)];
+        match self.entry.thread {
+            Some(thread) => self.thread_masks(thread),
+            None => masks.into_iter().for_each(|(offset, name)| self.store_field(offset, self.scalar(name))),
         }
+        let turns = self.scalar(exit.turns);
+        self.store_field(offset_of!(Frame, turns), turns);
         self.sums(exit);
         if self.job.clocks {
             let (place, now) = self.clock([exit.full_steps, exit.masked_steps]);
@@ -195,6 +197,9 @@ impl Codegen<'_> {
 
     /// Adds the counts of executed instructions.
     pub(super) fn sums(&mut self, exit: &Exit) {
+        if self.job.shape.is_scalar() {
+            return self.thread_sums(exit);
+        }
         let sums = [
             (offset_of!(Frame, full_steps), exit.full_steps),
             (offset_of!(Frame, masked_steps), exit.masked_steps),

@@ -55,10 +55,15 @@ impl Codegen<'_> {
         // An instruction that depends on no other lane is computed in all lanes, since other code may read
         // any lane of the result.
         let pure = crate::effects::is_pure(inst);
-        let mask = match (pure, self.position.full) {
-            (true, true) => self.c32(u32::MAX),
-            (true, false) => self.entry.own,
-            (false, _) => self.scalar(op.uses[0]),
+        let mask = match (self.entry.thread, pure, self.position.full) {
+            (Some(thread), true, _) => thread.mask(self),
+            (Some(thread), false, _) => {
+                let active = self.scalar(op.uses[0]);
+                self.b.shl(self.b.zext(active, self.int(32)), thread.lane)
+            }
+            (None, true, true) => self.c32(u32::MAX),
+            (None, true, false) => self.entry.own,
+            (None, false, _) => self.scalar(op.uses[0]),
         };
         self.call_step(site, mask);
         let mut reps = Vec::new();

@@ -543,6 +543,9 @@ impl Codegen<'_> {
 
     /// The lowest lane of a mask, as 32 bits; some lane if the mask is empty.
     pub(super) fn lowest(&self, mask: Value) -> Value {
+        if self.lanes == 1 {
+            return self.c32(0);
+        }
         let (zero, ty) = (self.b.const_int(self.int(1), 0), mask.ty());
         let count = self.b.intrinsic("llvm.cttz", &[ty], &[mask, zero]);
         self.lane_number(count)
@@ -566,7 +569,7 @@ impl Codegen<'_> {
         match self.shape(name).clone() {
             Shape::Varying => Repr::Chunks((0..self.chunks()).map(|c| self.load_chunk(reg, c)).collect()),
             Shape::Uniform(_) | Shape::Bottom => {
-                let lane = self.lowest(lanes);
+                let lane = self.entry.thread.map_or_else(|| self.lowest(lanes), |thread| thread.lane);
                 Repr::Scalar(self.load_lane(reg, lane))
             }
             Shape::Affine(pattern) => {
@@ -606,6 +609,16 @@ impl Codegen<'_> {
     /// Stores a value to its register in the warp frame, in the lanes of `mask`; `None`: in all lanes.
     pub(super) fn store_reg(&mut self, reg: Reg, name: wir::Value, mask: Option<Mask>) {
         let (place, bits) = self.place(reg);
+        if let Some(thread) = self.entry.thread {
+            let value = self.scalar(name);
+            if bits > 1 {
+                return self.b.store(value, thread.place(self, place, bits / 8), bits / 8);
+            }
+            let old = self.b.load(self.int(32), place, 4);
+            let others = self.b.and(old, self.b.not(thread.mask(self)));
+            let own = self.b.shl(self.b.zext(value, self.int(32)), thread.lane);
+            return self.b.store(self.b.or(others, own), place, 4);
+        }
         if bits == 1 {
             let new = self.truths(name, false);
             let new = self.word(new);

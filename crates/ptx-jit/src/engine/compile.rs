@@ -13,6 +13,7 @@ use crate::llvm::{Effort, Error, Object, Session, Working, is_ending};
 use crate::object::Made;
 use crate::pipeline;
 use crate::remarks::Remarks;
+use crate::scalar;
 use crate::tuning::{COARSE_WARP_MAX_WIDENED, MAX_STACK_BYTES};
 use crate::wir::section::Section;
 use crate::wir::{self, Func, LaunchShape};
@@ -46,6 +47,11 @@ pub(crate) enum Part {
     /// The code of single warps, which [`Part::First`] has left out.
     Rest {
         /// The number of cached bounds that the first part needs; both parts use one array of them.
+        windows: u32,
+    },
+    /// Scalar code, beside other code that continues where a thread leaves it.
+    Scalar {
+        /// The number of cached bounds that the other code needs.
         windows: u32,
     },
 }
@@ -87,6 +93,7 @@ pub(crate) fn make(
         team,
         postpones,
         updates,
+        scalar: matches!(part, Part::Scalar { .. }),
         partial,
         is_checked,
         unoptimised,
@@ -106,7 +113,8 @@ pub fn listing(
 ) -> Result<String, Error> {
     let _working = Working::begin()?;
     kernel.check_block(ntid).map_err(|error| Error::new(error.to_string()))?;
-    let Translated { module, funcs, remarks, .. } = translate(session, kernel, ntid, teams, Part::All)?;
+    let Translated { module, funcs, remarks, .. } =
+        translate(session, kernel, ntid, teams, listed(kernel, teams))?;
     match what {
         Listing::Remarks => Ok(remarks.text(kernel.module().program(), kernel.function())),
         Listing::Wir => Ok(funcs.iter().map(|(shape, func)| wir_listing(kernel, *shape, func)).collect()),
@@ -115,6 +123,14 @@ pub fn listing(
             Ok(module.emit_ir())
         }
         Listing::Asm => session.emit_asm(&module),
+    }
+}
+
+/// The part of the code that is listed.
+fn listed(kernel: &Kernel, teams: Teams) -> Part {
+    match teams {
+        Teams::Threads if scalar::may_run_alone(kernel.function()).is_ok() => Part::Scalar { windows: 0 },
+        Teams::Auto | Teams::Never | Teams::Threads | Teams::Of(_) => Part::All,
     }
 }
 
@@ -161,7 +177,15 @@ fn translate(
     let (whole, defined) = checks.map_or((false, false), |checks| (checks.whole, checks.defined));
     let ordered = checks.is_some_and(|checks| checks.ordered);
     let effects = effects::NativeEffects { whole, defined, ordered };
-    let shape = LaunchShape { ntid, chunk: session.target().level().lanes(), team: 1, ctas: 1 };
+    let scalar = matches!(part, Part::Scalar { .. });
+    if scalar {
+        let clocks = reads_clocks(kernel.module().program(), kernel.id());
+        let watched = checks.is_some().then_some("a tool watches it");
+        let why = watched.or(clocks.then_some("it reads a clock"));
+        why.map_or_else(|| scalar::may_run_alone(function), Err).map_err(|why| Error::new(why.to_owned()))?;
+    }
+    let chunk = if scalar { 1 } else { session.target().level().lanes() };
+    let shape = LaunchShape { ntid, chunk, team: 1, ctas: 1 };
     let Some(mut func) = pipeline::wir(function, shape, &effects) else {
         return Err(Error::new(format!("`{}` is too large to be compiled", function.name)));
     };
@@ -203,7 +227,7 @@ fn translate(
     let mut module = session.module(&function.name);
     let level = target.level();
     let (candidates, mut windows) = match part {
-        Part::Rest { windows } => (Vec::new(), windows),
+        Part::Rest { windows } | Part::Scalar { windows } => (Vec::new(), windows),
         Part::All | Part::First => {
             (coarsen::candidates(teams, (function, program), &func, shape, level, checks.is_some()), 0)
         }

@@ -166,8 +166,12 @@ impl<'m> Builder<'m> {
         self.extract_at(vector, index)
     }
 
-    /// The element that `index` names; it must be within the vector in every execution.
+    /// The element that `index` names; it must be within the vector in every execution. The value itself if
+    /// it is a scalar, which stands for a vector of one element.
     pub(crate) fn extract_at(&self, vector: Value, index: Value) -> Value {
+        if vector.ty().lanes() == 1 {
+            return vector;
+        }
         Value(call!(LLVMBuildExtractElement(self.raw, vector.0, index.0, NAMELESS)))
     }
 

@@ -553,7 +553,7 @@ impl Op {
 pub struct LaunchShape {
     /// Threads of a CTA in each dimension.
     pub ntid: [u32; 3],
-    /// Lanes of a chunk: 4, 8 or 16.
+    /// Lanes of a chunk: 4, 8 or 16; 1 in scalar code, which executes one thread at a time.
     pub chunk: u32,
     /// Warps that execute as one coarse warp. If there are several, [`LaunchShape::threads`] is a multiple of
     /// their lanes.
@@ -566,7 +566,17 @@ pub struct LaunchShape {
 impl LaunchShape {
     /// Lanes that execute as one.
     pub fn lanes(&self) -> u32 {
-        32 * self.team
+        if self.is_scalar() { 1 } else { 32 * self.team }
+    }
+
+    /// Whether each thread executes alone, from its start to its end.
+    pub fn is_scalar(&self) -> bool {
+        self.chunk == 1
+    }
+
+    /// Whether the code begins with warps at their start only, and not in the middle with a warp's frame.
+    pub fn only_starts(&self) -> bool {
+        self.team > 1 || self.is_scalar()
     }
 
     /// Threads of a CTA, or of the CTAs that execute as one.

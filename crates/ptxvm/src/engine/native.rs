@@ -32,18 +32,22 @@
 use super::until::Until;
 use super::{Cpu, Engine, Listing, Ran, Source};
 use crate::{CodeCache, Error, Launch};
-use ptx::ir::{Callee, Terminator};
+use calls::called_by;
 use ptx_exec::launch::{Kernel, LaunchConfig, LaunchError, LaunchReport};
 use ptx_exec::native::{Native, Supply};
 use ptx_exec::watch::NativeNeeds;
 pub use ptx_jit::guard_this_thread;
 use ptx_jit::{Compiled, Compiler, Found, Teams, compiler_thread};
+use scalar::Scalar;
 use std::collections::VecDeque;
 use std::num::NonZero;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak, mpsc};
 use std::time::{Duration, Instant};
+
+mod calls;
+mod scalar;
 
 /// The most CTA shapes per kernel for which code is kept. Chosen: programs use a few.
 const SHAPES: usize = 16;
@@ -109,6 +113,7 @@ struct Slot {
     made: OnceLock<Made>,
     rest: Rest,
     again: Again,
+    scalar: Scalar,
     /// Whether the caches were queried.
     looked: AtomicBool,
     /// Nanoseconds that earlier processes spent on compiling it, and lost because they ended.
@@ -249,6 +254,7 @@ impl Natives {
                     made: OnceLock::new(),
                     rest: Rest::default(),
                     again: Again::default(),
+                    scalar: Scalar::default(),
                     looked: AtomicBool::new(false),
                     lost: AtomicU64::new(0),
                     begun: AtomicBool::new(false),
@@ -261,32 +267,6 @@ impl Natives {
         kept.push(Arc::clone(&slot));
         slot
     }
-}
-
-/// The names of the device functions with a body that a kernel may call, directly or through others, in the
-/// order of their first calls. A call by address without a list of its targets counts as none.
-fn called_by(kernel: &Kernel) -> Vec<String> {
-    let functions = &kernel.module().program().functions;
-    let mut found = vec![kernel.id()];
-    let mut next = 0;
-    while let Some(id) = found.get(next) {
-        next += 1;
-        let Some(function) = functions.get(id.0 as usize) else { continue };
-        for block in &function.blocks {
-            let Terminator::Call(call) = &block.term else { continue };
-            let callees = match &call.callee {
-                Callee::Direct(id) => std::slice::from_ref(id),
-                Callee::Indirect { allowed, .. } => allowed.as_deref().unwrap_or_default(),
-            };
-            for id in callees {
-                let has_body = functions.get(id.0 as usize).is_some_and(|callee| !callee.blocks.is_empty());
-                if has_body && !found.contains(id) {
-                    found.push(*id);
-                }
-            }
-        }
-    }
-    found[1..].iter().map(|id| functions[id.0 as usize].name.clone()).collect()
 }
 
 impl Slot {
@@ -476,6 +456,8 @@ impl Supply for Waiting {
     fn spend(&self, lane_steps: u64) {
         self.slot.steps.fetch_add(lane_steps, Ordering::Relaxed);
     }
+
+    fn executed(&self, _steps: u64, _lane_steps: u64) {}
 }
 
 /// Why a launch with native code was interpreted.
@@ -600,6 +582,11 @@ impl Shared {
         {
             return;
         }
+        self.begin_again(kernel, slot);
+    }
+
+    /// Queues a compilation of code that no launch waits for.
+    fn begin_again(self: &Arc<Self>, kernel: &Arc<Kernel>, slot: &Arc<Slot>) {
         let mut queue = self.again();
         queue.tasks.push_back(Task { kernel: Arc::clone(kernel), slot: Arc::clone(slot) });
         if !queue.running {
@@ -619,7 +606,12 @@ impl Shared {
             };
             let Some(Task { kernel, slot }) = task else { return };
             // The code is not needed if only this task refers to it.
-            if Arc::strong_count(&slot) > 1 {
+            if Arc::strong_count(&slot) == 1 {
+                continue;
+            }
+            if slot.scalar.begun.load(Ordering::Relaxed) && slot.scalar.code.get().is_none() {
+                slot.make_scalar(&self.compiler, &kernel);
+            } else {
                 slot.make_again(&self.compiler, &kernel);
             }
         }
@@ -647,7 +639,8 @@ impl Jit {
         guard_this_thread();
         let teams = match team {
             None => Teams::Auto,
-            Some(0 | 1) => Teams::Never,
+            Some(0) => Teams::Threads,
+            Some(1) => Teams::Never,
             Some(size) => Teams::Of(size),
         };
         let target = target.map_or_else(ptx_jit::Target::host, |target| target.0);
@@ -714,13 +707,14 @@ impl Jit {
         if slot.is_partial() && (alone || slot.code().is_some_and(|code| code.stack() > 0)) {
             slot.rest.wait(&until);
         }
-        if let Some(code) = slot.best() {
+        let scalar = self.shared.scalar_code(kernel, &slot, (alone, &until));
+        if let Some(code) = scalar.or(slot.best()) {
             slot.tell(compiler, ran);
             ran.native = true;
             if !slot.is_partial() || code.stack() > 0 {
-                let native: Arc<dyn Native> = Arc::<Compiled>::clone(code);
                 let start = Instant::now();
-                let done = kernel.launch_with(&until.rest(config), Some(&native));
+                let done =
+                    self.shared.launch(kernel, (&slot, code), &until.rest(config), (alone, &until), ran);
                 if code.unoptimised() > 0 {
                     self.shared.spend_unoptimised(kernel, &slot, code, start.elapsed());
                 }

@@ -23,6 +23,7 @@ mod portions;
 mod postponed;
 mod reductions;
 mod registers;
+mod scalar;
 mod side_exits;
 mod stays_native;
 mod steady;

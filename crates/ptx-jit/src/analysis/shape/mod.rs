@@ -75,7 +75,7 @@ pub(crate) fn classify(
     let mut unknown = false;
     for (name, class) in all.shapes.iter_mut().enumerate() {
         if *class == Shape::Bottom && !func.undef.contains(&Value(name as u32)) {
-            (*class, unknown) = (Shape::Varying, true);
+            (*class, unknown) = (if all.lanes == 1 { Shape::Uniform(None) } else { Shape::Varying }, true);
         }
     }
     if unknown {
@@ -145,7 +145,11 @@ impl<M: Effects> Classifier<'_, M> {
 
     fn set(&mut self, name: Value, class: Shape) -> bool {
         let old = &mut self.shapes[name.0 as usize];
-        let new = old.join(&class, self.chunk);
+        let new = match old.join(&class, self.chunk) {
+            // The only lane has the same value as itself.
+            Shape::Affine(_) | Shape::Varying if self.lanes == 1 => Shape::Uniform(None),
+            new => new,
+        };
         let changed = *old != new;
         *old = new;
         changed
@@ -421,6 +425,7 @@ impl<M: Effects> Classifier<'_, M> {
             | Sreg::ReservedSmemOffset1
             | Sreg::Pm(_)
             | Sreg::Pm64(_) => Shape::Uniform(None),
+            Sreg::Laneid | Sreg::Warpid if self.shape.is_scalar() => Shape::Uniform(None),
             Sreg::Laneid => {
                 Affine { by_chunk: false, align: ALIGNED, lanes: lanes(&|l| l % 32), rows: Box::default() }
                     .class()

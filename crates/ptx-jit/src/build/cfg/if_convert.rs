@@ -254,7 +254,7 @@ impl<M: Effects> Builder<'_, M> {
                 let lanes = if active { GuardLanes::Active } else { GuardLanes::All };
                 self.op(node, OpKind::Guard(site, lanes, Box::new(exit)), &uses, &[]);
             }
-            if team > 1 && self.machine.accesses(inst) || self.machine.exits_before(inst) {
+            if self.shape.only_starts() && self.machine.accesses(inst) || self.machine.exits_before(inst) {
                 let live = self.live.before(function, block as usize, index);
                 let exit = self.exit_of(ExitReason::Before(site), &live, parked);
                 self.op(node, OpKind::Spare(site, Box::new(exit)), &[], &[]);
