@@ -27,7 +27,7 @@ use crate::target::Level;
 use crate::tuning::{
     COARSE_WARP_MAX, COARSE_WARP_MAX_CODE, COARSE_WARP_MAX_CODE_AVX512, COARSE_WARP_MAX_CODE_ON_DEMAND,
     COARSE_WARP_MAX_CODE_WHOLE_CTA, COARSE_WARP_MAX_CODE_WHOLE_CTA_AVX2, COARSE_WARP_MAX_WHOLE_CTA,
-    LOCKSTEP_MAX_CHUNKS, QUICK_WARP_MAX_CODE, coarse_warp_registers,
+    LOCKSTEP_MAX_CHUNKS, QUICK_WARP_MAX_CODE, coarse_warp_carried, coarse_warp_registers,
 };
 use crate::wir;
 use crate::wir::{Exit, ExitReason, Func, Kind, LaunchShape, OpKind, Shape, Term};
@@ -192,10 +192,12 @@ fn sizes(
             // The whole CTA is worth it in two cases. Either no vector lives across a barrier, and all values
             // that differ between threads are constants. Or values that live across barriers are written
             // once, since no barrier is in a loop, and the loops between barriers execute for the whole CTA
-            // at once.
+            // at once, with the vectors of an iteration in registers.
             let whole = if pressure == 0 {
                 COARSE_WARP_MAX_WHOLE_CTA
-            } else if effects::loops_between_barriers(function) {
+            } else if effects::loops_between_barriers(function)
+                && carried(func, function, level) * chunks * warps <= coarse_warp_carried(level)
+            {
                 COARSE_WARP_MAX
             } else {
                 0
@@ -378,6 +380,21 @@ fn is_access(op: &crate::wir::Op, function: &Function) -> bool {
 
 /// The number of vectors, for each chunk, that live across an iteration of a loop or a barrier.
 fn pressure(func: &Func, function: &Function, level: Level) -> u32 {
+    kept(func, function, level, |exit| exit.resume.is_some() || is_turn(exit))
+}
+
+/// The number of vectors, for each chunk, that live across an iteration of a loop.
+fn carried(func: &Func, function: &Function, level: Level) -> u32 {
+    kept(func, function, level, is_turn)
+}
+
+/// Whether an exit is the one at a back edge.
+fn is_turn(exit: &Exit) -> bool {
+    matches!(exit.why, ExitReason::Yield { .. })
+}
+
+/// The largest number of vectors, for each chunk, that live at one of some exits.
+fn kept(func: &Func, function: &Function, level: Level, counts: impl Fn(&Exit) -> bool) -> u32 {
     let constant = constants(func, function);
     let of = |exit: &Exit| -> u32 {
         let varies =
@@ -396,11 +413,7 @@ fn pressure(func: &Func, function: &Function, level: Level) -> u32 {
         Term::Exit(exit) => Some(&**exit),
         _ => None,
     });
-    exits
-        .filter(|exit| exit.resume.is_some() || matches!(exit.why, ExitReason::Yield { .. }))
-        .map(of)
-        .max()
-        .unwrap_or(0)
+    exits.filter(|exit| counts(exit)).map(of).max().unwrap_or(0)
 }
 
 /// How many vector registers for each chunk a coarse warp needs across barriers and iterations for values
