@@ -7,8 +7,8 @@
 use super::{Codegen, Repr};
 use crate::llvm::Value;
 use crate::wir;
-use crate::wir::Kind;
 use crate::wir::saved_form::{self, Patterns, words};
+use crate::wir::{Kind, Shape};
 use ptx::ir::Reg;
 use ptx_exec::native::{EntryState, ExitPoint, ExitState, Held, Line, SavedReg, bytes_of};
 use std::collections::HashMap;
@@ -155,7 +155,7 @@ impl Codegen<'_> {
             if ty.element_bits() == 1 { emit.b.trunc(value, ty) } else { value }
         };
         debug_assert!(matches!(self.kind(name), Kind::Reg(_)));
-        match &kept.held {
+        let rep = match &kept.held {
             Held::Constant(value) => Repr::Scalar(self.b.const_int(ty, *value)),
             Held::Same => Repr::Scalar(scalar(self, 0)),
             Held::Pattern { each, .. } => {
@@ -172,6 +172,40 @@ impl Codegen<'_> {
                     |c: u32| self.b.load(vector, self.b.offset(place, u64::from(c * step)), step.min(64));
                 Repr::Chunks((0..self.chunks()).map(load).collect())
             }
+        };
+        match self.shape(name) {
+            Shape::Varying => self.spread(rep, &kept.held),
+            Shape::Bottom | Shape::Uniform(_) | Shape::Affine(_) => rep,
         }
+    }
+
+    /// The vectors of a value that was saved in a more precise form than its shape says: a phi had several
+    /// values when shapes were inferred, and has one since branches have been folded.
+    fn spread(&self, rep: Repr, held: &Held) -> Repr {
+        let bases = match rep {
+            Repr::Scalar(value) => vec![value],
+            Repr::Bases(bases) => bases,
+            Repr::Mask(_) | Repr::Chunks(_) | Repr::Kept(_) => return rep,
+        };
+        let chunk = |c: u32| {
+            let start = (c * self.width) as usize;
+            let constants = |all: &[i32]| -> Vec<u64> {
+                all[start..start + self.width as usize].iter().map(|lane| i64::from(*lane) as u64).collect()
+            };
+            let splat = |value: Value| self.b.splat(value, self.width);
+            let vector = |lanes: &[i32]| self.b.const_ints(bases[0].ty(), &constants(lanes));
+            match held {
+                Held::Pattern { each, lanes } => {
+                    let base = bases[(c * self.width / each) as usize];
+                    self.b.add(splat(base), vector(lanes))
+                }
+                Held::Rows { lanes, rows } => {
+                    let steps = self.b.mul(splat(bases[1]), vector(rows));
+                    self.b.add(self.b.add(splat(bases[0]), steps), vector(lanes))
+                }
+                Held::Constant(_) | Held::Same | Held::Mask | Held::Each => splat(bases[0]),
+            }
+        };
+        Repr::Chunks((0..self.chunks()).map(chunk).collect())
     }
 }
