@@ -82,8 +82,8 @@ pub trait Native: Send + Sync {
 pub trait Supply: Send + Sync {
     /// The code, once it is available. Afterwards it is always the same code, or once replaced by code that
     /// executes warps in the same way, where the first code did, and whose side exits begin with those of the
-    /// first code. The machine asks repeatedly, and an
-    /// implementation can use the number of calls to decide when compilation is worthwhile.
+    /// first code. The machine asks repeatedly, and an implementation can use the number of calls to decide
+    /// when compilation is worthwhile.
     fn native(&self) -> Option<&dyn Native>;
     /// As [`Supply::native`], for a CTA whose warps run alone. It may wait until there is code for single
     /// warps.

@@ -72,9 +72,9 @@ impl Classes<'_> {
     /// The form of the host addresses of an access whose addresses in its state space have this form.
     pub(crate) fn placed(self, space: Space, form: Form) -> Form {
         match (space, form) {
-            // Each lane has its own local memory, a constant distance after the previous lane's.
             // Scalar code knows its lane, and so the address.
             (Space::Local, Form::Same) if self.width == 1 => Form::Same,
+            // Each lane has its own local memory, a constant distance after the previous lane's.
             (Space::Local, Form::Same) => Form::ScaledIndex(1),
             (Space::Local, _) => Form::Each,
             (_, Form::Rows(pattern)) => self.by_chunk(&pattern),

@@ -1,9 +1,9 @@
 //! Scalar code, which executes one thread at a time: when it is compiled, and which launches use it.
 //!
 //! Where lanes of a warp hardly ever do the same, it is faster. It is compiled in the background once
-//! launches have executed many instructions with few active lanes. CTAs that begin afterwards use it, as
-//! long as it takes less time for each instruction of a thread. With one OS thread the launch compiles it,
-//! and the numbers of instructions alone decide.
+//! launches have executed many instructions with few active lanes. CTAs that begin afterwards use it, unless
+//! a whole launch of warps has taken less time for each instruction of a thread. With one OS thread the
+//! launch compiles it, and the numbers of instructions alone decide.
 //!
 //! Invariant: code of warps exists before scalar code does, and continues where a thread leaves it.
 
@@ -88,7 +88,8 @@ impl Scalar {
 
     /// Whether launches of a kernel are to be watched, because scalar code may be faster.
     fn is_unknown(&self, kernel: &Kernel) -> bool {
-        self.dense.load(Ordering::Relaxed) < SCALAR_DENSE_LAUNCHES
+        self.code.get().is_none()
+            && self.dense.load(Ordering::Relaxed) < SCALAR_DENSE_LAUNCHES
             && *self.possible.get_or_init(|| ptx_jit::may_be_scalar(kernel.function()))
     }
 }
