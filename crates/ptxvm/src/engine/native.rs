@@ -33,20 +33,20 @@ use super::until::Until;
 use super::{Cpu, Engine, Listing, Ran, Source};
 use crate::{CodeCache, Error, Launch};
 use calls::called_by;
+use later::{Later, Queues, Task, Wanted, compiled};
 use ptx_exec::launch::{Kernel, LaunchConfig, LaunchError, LaunchReport};
 use ptx_exec::native::{Native, Supply};
 use ptx_exec::watch::NativeNeeds;
 pub use ptx_jit::guard_this_thread;
 use ptx_jit::{Compiled, Compiler, Found, Teams, compiler_thread};
 use scalar::Scalar;
-use std::collections::VecDeque;
 use std::num::NonZero;
-use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak, mpsc};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak, mpsc};
 use std::time::{Duration, Instant};
 
 mod calls;
+mod later;
 mod scalar;
 
 /// The most CTA shapes per kernel for which code is kept. Chosen: programs use a few.
@@ -80,25 +80,10 @@ pub(crate) struct Jit {
 
 struct Shared {
     compiler: Compiler,
-    /// Compilations that make a launch faster that runs, or the next one.
-    queue: Mutex<Queue>,
-    /// Compilations of code that there is already, with optimisation. They take long, and no other waits for
-    /// them.
-    again: Mutex<Queue>,
+    /// Compilations beside launches.
+    queues: Queues,
     /// The number of hardware threads. Querying the system takes longer than a small launch.
     cores: u64,
-}
-
-/// The queue of background compilations.
-#[derive(Default)]
-struct Queue {
-    tasks: VecDeque<Task>,
-    running: bool,
-}
-
-struct Task {
-    kernel: Arc<Kernel>,
-    slot: Arc<Slot>,
 }
 
 /// The native code of a kernel by CTA shape, most recently used last.
@@ -111,7 +96,9 @@ pub(crate) struct Natives {
 struct Slot {
     shape: [u32; 3],
     made: OnceLock<Made>,
-    rest: Rest,
+    /// All of the code of a kernel whose code was partial at first. Without it, single warps remain in the
+    /// interpreter.
+    rest: Later,
     again: Again,
     scalar: Scalar,
     /// Whether the caches were queried.
@@ -128,48 +115,12 @@ struct Slot {
     steps: AtomicU64,
 }
 
-/// All of the code of a kernel whose code was partial at first, or the state before there is any.
-#[derive(Default)]
-struct Rest {
-    /// `None`: it cannot be compiled, so single warps remain in the interpreter.
-    code: OnceLock<Option<Arc<Compiled>>>,
-    /// Whether it is being compiled.
-    begun: AtomicBool,
-    /// For launches that wait for the code.
-    waiting: Mutex<()>,
-    ready: Condvar,
-}
-
-/// The code compiled again with optimisation, or the state before that.
+/// The code compiled again with optimisation.
 #[derive(Default)]
 struct Again {
-    code: OnceLock<Arc<Compiled>>,
-    /// Whether it is being compiled.
-    begun: AtomicBool,
+    code: Later,
     /// Nanoseconds of launches with the code that is not optimised.
     spent: AtomicU64,
-}
-
-impl Rest {
-    fn set(&self, code: Option<Arc<Compiled>>) {
-        drop(self.code.set(code));
-        // A launch that found no code holds the lock until it waits.
-        drop(self.lock());
-        self.ready.notify_all();
-    }
-
-    /// Waits until there is a result, or the launch must stop.
-    fn wait(&self, until: &Until) {
-        let mut guard = self.lock();
-        while self.code.get().is_none() {
-            let Some(time) = until.wait() else { return };
-            guard = self.ready.wait_timeout(guard, time).unwrap_or_else(PoisonError::into_inner).0;
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, ()> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// The result of a compilation.
@@ -252,7 +203,7 @@ impl Natives {
                 Arc::new(Slot {
                     shape,
                     made: OnceLock::new(),
-                    rest: Rest::default(),
+                    rest: Later::default(),
                     again: Again::default(),
                     scalar: Scalar::default(),
                     looked: AtomicBool::new(false),
@@ -280,31 +231,17 @@ impl Slot {
 
     /// All code that there is.
     fn code(&self) -> Option<&Arc<Compiled>> {
-        let all = self.rest.code.get().and_then(Option::as_ref);
-        all.or_else(|| self.first())
+        self.rest.code().or_else(|| self.first())
     }
 
     /// All code that there is, for a launch that begins: optimised if possible.
     fn best(&self) -> Option<&Arc<Compiled>> {
-        self.again.code.get().or_else(|| self.code())
+        self.again.code.code().or_else(|| self.code())
     }
 
     /// Whether there is code, of which a part has yet to be compiled.
     fn is_partial(&self) -> bool {
-        self.first().is_some_and(|first| first.is_partial()) && self.rest.code.get().is_none()
-    }
-
-    fn make_rest(&self, compiler: &Compiler, kernel: &Kernel) {
-        let Some(first) = self.first() else { return };
-        self.rest.set(compiled(|| compiler.compile_rest(kernel, self.shape, first)).ok());
-    }
-
-    fn make_again(&self, compiler: &Compiler, kernel: &Kernel) {
-        let Some(code) = self.code() else { return };
-        // If it fails, launches continue with the code that there is.
-        if let Ok(code) = compiled(|| compiler.compile_again(kernel, self.shape, code)) {
-            let _ = self.again.code.set(code);
-        }
+        self.first().is_some_and(|first| first.is_partial()) && !self.rest.is_done()
     }
 
     fn set(&self, kernel: &Kernel, found: Found, compiled: Source) {
@@ -376,14 +313,6 @@ impl Slot {
     }
 }
 
-/// The result of a compilation, or why there is none. A panic must not leave launches waiting for the code.
-fn compiled<T>(compile: impl FnOnce() -> Result<T, ptx_jit::Error>) -> Result<T, String> {
-    match std::panic::catch_unwind(AssertUnwindSafe(compile)) {
-        Ok(made) => made.map_err(|error| error.to_string()),
-        Err(_) => Err("a ptxvm bug stopped the compilation; the panic's message says where".to_owned()),
-    }
-}
-
 /// The estimated time to compile a kernel of so many instructions.
 fn to_compile(instructions: u32) -> Duration {
     let beyond = FOR_EACH_BEYOND.saturating_mul(instructions.saturating_sub(MANY));
@@ -411,8 +340,9 @@ impl Waiting {
     fn consider(&self) {
         let spent = Duration::from_nanos(self.slot.spent.load(Ordering::Relaxed)) + self.start.elapsed();
         if spent > self.cost / 2 && !self.slot.begun.swap(true, Ordering::Relaxed) {
-            let task = Task { kernel: Arc::clone(&self.kernel), slot: Arc::clone(&self.slot) };
-            let _has_thread = self.shared.begin(task);
+            let (kernel, slot) = (Arc::clone(&self.kernel), Arc::clone(&self.slot));
+            let task = Task { wanted: Wanted::First, kernel, slot };
+            self.shared.begin(task);
         }
     }
 }
@@ -437,14 +367,14 @@ impl Supply for Waiting {
         self.shared.make(&self.kernel, &self.slot, &self.until, None);
         if self.slot.is_partial() {
             self.shared.begin_rest(&self.kernel, &self.slot);
-            self.slot.rest.wait(&self.until);
+            self.slot.rest.wait(&self.until, None);
         }
         self.slot.code().map(|code| &**code as &dyn Native)
     }
 
     fn for_single_warps(&self) -> Option<&dyn Native> {
         if self.for_rest && self.slot.is_partial() {
-            self.slot.rest.wait(&self.until);
+            self.slot.rest.wait(&self.until, None);
         }
         self.native()
     }
@@ -519,50 +449,10 @@ impl Shared {
 
     /// Queues the compilation of the rest of the code, unless it has begun.
     fn begin_rest(self: &Arc<Self>, kernel: &Arc<Kernel>, slot: &Arc<Slot>) {
-        if slot.is_partial() && !slot.rest.begun.swap(true, Ordering::Relaxed) {
-            let has_thread = self.begin(Task { kernel: Arc::clone(kernel), slot: Arc::clone(slot) });
-            if !has_thread {
-                slot.rest.set(None);
-            }
+        if slot.is_partial() && slot.rest.begin() {
+            let (kernel, slot) = (Arc::clone(kernel), Arc::clone(slot));
+            self.begin(Task { wanted: Wanted::Rest, kernel, slot });
         }
-    }
-
-    /// Queues a compilation for a thread. Returns whether there is a thread; without one there is no code
-    /// until a launch waits for it.
-    fn begin(self: &Arc<Self>, task: Task) -> bool {
-        let mut queue = self.queue();
-        queue.tasks.push_back(task);
-        if !queue.running {
-            let shared = Arc::clone(self);
-            queue.running = compiler_thread().spawn(move || shared.work()).is_ok();
-        }
-        queue.running
-    }
-
-    fn work(self: &Arc<Self>) {
-        loop {
-            let task = {
-                let mut queue = self.queue();
-                let task = queue.tasks.pop_front();
-                queue.running = task.is_some();
-                task
-            };
-            let Some(Task { kernel, slot }) = task else { return };
-            // The code is not needed if only this task refers to it.
-            if Arc::strong_count(&slot) == 1 {
-                continue;
-            }
-            if slot.made.get().is_none() {
-                slot.make(&self.compiler, &kernel, Source::Background);
-                self.begin_rest(&kernel, &slot);
-            } else if slot.is_partial() {
-                slot.make_rest(&self.compiler, &kernel);
-            }
-        }
-    }
-
-    fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts a launch with code that is not optimised, and queues its compilation with optimisation once
@@ -577,56 +467,17 @@ impl Shared {
         let time = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let spent = slot.again.spent.fetch_add(time, Ordering::Relaxed).saturating_add(time);
         let cost = TO_OPTIMISE.saturating_mul(code.unoptimised());
-        if Duration::from_nanos(spent) < cost / OPTIMISES_EARLY
-            || slot.again.begun.swap(true, Ordering::Relaxed)
-        {
-            return;
+        if Duration::from_nanos(spent) >= cost / OPTIMISES_EARLY && slot.again.code.begin() {
+            let (kernel, slot) = (Arc::clone(kernel), Arc::clone(slot));
+            self.begin(Task { wanted: Wanted::Optimised, kernel, slot });
         }
-        self.begin_again(kernel, slot);
-    }
-
-    /// Queues a compilation of code that no launch waits for.
-    fn begin_again(self: &Arc<Self>, kernel: &Arc<Kernel>, slot: &Arc<Slot>) {
-        let mut queue = self.again();
-        queue.tasks.push_back(Task { kernel: Arc::clone(kernel), slot: Arc::clone(slot) });
-        if !queue.running {
-            let shared = Arc::clone(self);
-            // Without a thread, launches continue with the code that there is.
-            queue.running = compiler_thread().spawn(move || shared.work_again()).is_ok();
-        }
-    }
-
-    fn work_again(&self) {
-        loop {
-            let task = {
-                let mut queue = self.again();
-                let task = queue.tasks.pop_front();
-                queue.running = task.is_some();
-                task
-            };
-            let Some(Task { kernel, slot }) = task else { return };
-            // The code is not needed if only this task refers to it.
-            if Arc::strong_count(&slot) == 1 {
-                continue;
-            }
-            if slot.scalar.begun.load(Ordering::Relaxed) && slot.scalar.code.get().is_none() {
-                slot.make_scalar(&self.compiler, &kernel);
-            } else {
-                slot.make_again(&self.compiler, &kernel);
-            }
-        }
-    }
-
-    fn again(&self) -> MutexGuard<'_, Queue> {
-        self.again.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Jit {
     /// Cancels queued compilations; a running one continues.
     fn drop(&mut self) {
-        self.shared.queue().tasks.clear();
-        self.shared.again().tasks.clear();
+        self.shared.queues.clear();
     }
 }
 
@@ -646,9 +497,7 @@ impl Jit {
         let target = target.map_or_else(ptx_jit::Target::host, |target| target.0);
         let compiler = Compiler::new(target, teams, folder, bytes);
         let cores = std::thread::available_parallelism().map_or(1, NonZero::get) as u64;
-        Self {
-            shared: Arc::new(Shared { compiler, queue: Mutex::default(), again: Mutex::default(), cores }),
-        }
+        Self { shared: Arc::new(Shared { compiler, queues: Queues::default(), cores }) }
     }
 
     /// Launches a kernel in the requested engine.
@@ -705,7 +554,7 @@ impl Jit {
         self.shared.begin_rest(kernel, &slot);
         // Code that needs much stack is used only by launches that begin with it.
         if slot.is_partial() && (alone || slot.code().is_some_and(|code| code.stack() > 0)) {
-            slot.rest.wait(&until);
+            slot.rest.wait(&until, None);
         }
         let scalar = self.shared.scalar_code(kernel, &slot, (alone, &until));
         if let Some(code) = scalar.or(slot.best()) {

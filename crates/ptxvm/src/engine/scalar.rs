@@ -7,15 +7,16 @@
 //!
 //! Invariant: code of warps exists before scalar code does, and continues where a thread leaves it.
 
-use super::{Shared, Slot, compiled};
+use super::later::{Later, Task, Wanted};
+use super::{Shared, Slot};
 use crate::engine::Ran;
 use crate::engine::until::Until;
 use ptx_exec::launch::{Kernel, LaunchConfig, LaunchError, LaunchReport};
 use ptx_exec::native::{Native, Supply};
 use ptx_exec::watch::NativeNeeds;
-use ptx_jit::{Compiled, Compiler, Teams, compiler_thread};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, mpsc};
+use ptx_jit::{Compiled, Teams};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// The most active lanes of a warp, on average, with which scalar code may be faster. Measured on a Zen 4:
 /// with 5 and 9.5 it takes a quarter of the time, with 12 it takes 1.4 times the time.
@@ -30,10 +31,7 @@ const SCALAR_LEAST: u64 = 1 << 16;
 /// Scalar code, or the state before there is any.
 #[derive(Default)]
 pub(super) struct Scalar {
-    /// `None`: there can be none.
-    pub(super) code: OnceLock<Option<Arc<Compiled>>>,
-    /// Whether it is being compiled.
-    pub(super) begun: AtomicBool,
+    pub(super) code: Later,
     /// Whether the kernel may have it.
     possible: OnceLock<bool>,
     /// Instructions of threads that were executed with few active lanes.
@@ -54,7 +52,7 @@ impl Scalar {
     /// The code, unless it is known to take longer than that of warps. `alone`: time does not count.
     fn faster(&self, alone: bool) -> Option<&Arc<Compiled>> {
         let [warps, scalar] = self.times.each_ref().map(|time| time.load(Ordering::Relaxed));
-        self.code.get()?.as_ref().filter(|_| alone || warps == 0 || scalar <= warps)
+        self.code.code().filter(|_| alone || warps == 0 || scalar <= warps)
     }
 
     /// The code, if launches use it.
@@ -88,16 +86,9 @@ impl Scalar {
 
     /// Whether launches of a kernel are to be watched, because scalar code may be faster.
     fn is_unknown(&self, kernel: &Kernel) -> bool {
-        self.code.get().is_none()
+        !self.code.is_done()
             && self.dense.load(Ordering::Relaxed) < SCALAR_DENSE_LAUNCHES
             && *self.possible.get_or_init(|| ptx_jit::may_be_scalar(kernel.function()))
-    }
-}
-
-impl Slot {
-    pub(super) fn make_scalar(&self, compiler: &Compiler, kernel: &Kernel) {
-        let Some(code) = self.code() else { return };
-        let _ = self.scalar.code.set(compiled(|| compiler.compile_scalar(kernel, self.shape, code)).ok());
     }
 }
 
@@ -196,7 +187,7 @@ impl Shared {
         };
         ran.scalar = code.is_scalar() || is_watched && slot.scalar.chosen(alone).is_some();
         // The time of a launch that has switched says nothing.
-        let is_mixed = is_watched && slot.scalar.code.get().is_some();
+        let is_mixed = is_watched && slot.scalar.code.is_done();
         if let Some(report) = done.as_ref().ok().filter(|_| !is_mixed && code.unoptimised() == 0) {
             slot.scalar.count(report, code.is_scalar());
             if may_switch && !is_watched {
@@ -208,21 +199,13 @@ impl Shared {
 
     /// Compiles scalar code, unless it has begun: beside the launch, or while the launch waits until then.
     fn begin_scalar(self: &Arc<Self>, kernel: &Arc<Kernel>, slot: &Arc<Slot>, until: Option<&Until>) {
-        if slot.scalar.begun.swap(true, Ordering::Relaxed) {
+        if !slot.scalar.code.begin() {
             return;
         }
-        let Some(until) = until else { return self.begin_again(kernel, slot) };
-        let (done, ended) = mpsc::channel::<()>();
-        let (shared, kernel, slot) = (Arc::clone(self), Arc::clone(kernel), Arc::clone(slot));
-        let thread = compiler_thread().spawn(move || {
-            slot.make_scalar(&shared.compiler, &kernel);
-            drop(done);
-        });
-        // Without a thread, launches continue with the code that there is.
-        while let (Ok(_), Some(wait)) = (&thread, until.wait()) {
-            if ended.recv_timeout(wait) == Err(mpsc::RecvTimeoutError::Disconnected) {
-                return;
-            }
+        let task = Task { wanted: Wanted::Scalar, kernel: Arc::clone(kernel), slot: Arc::clone(slot) };
+        match until {
+            Some(until) => self.wait_for(task, until),
+            None => self.begin(task),
         }
     }
 }
