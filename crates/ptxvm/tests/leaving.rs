@@ -1,9 +1,10 @@
 //! A device may be dropped while a thread compiles code for it; the compilation then ends by itself. A
 //! process may end, with the device alive, at any moment of a compilation, without a crash in LLVM. Programs
-//! that end before their kernels are compiled get compiled code when they are started often enough.
+//! that end before their kernels are compiled get compiled code when they are started often enough, and
+//! optimised code.
 //!
-//! The latter two need separate processes whose first thread is the test's. So there is no harness, and with
-//! `--leave` and `--early` this program is such a process.
+//! The latter need separate processes whose first thread is the test's. So there is no harness, and with
+//! `--leave`, `--early` and `--optimised` this program is such a process.
 
 #[cfg(not(all(feature = "jit", target_os = "linux")))]
 fn main() {}
@@ -16,8 +17,12 @@ fn main() -> std::process::ExitCode {
         process::leave(words.next().and_then(|n| n.parse().ok()).expect("a number"));
         return std::process::ExitCode::SUCCESS;
     }
-    if std::env::args().nth(1).as_deref() == Some(process::EARLY) {
-        return process::leave_early(words.next().expect("a folder").into());
+    match std::env::args().nth(1).as_deref() {
+        Some(process::EARLY) => return process::leave_early(words.next().expect("a folder").into()),
+        Some(process::OPTIMISED) => {
+            return process::leave_unoptimised(words.next().expect("a folder").into());
+        }
+        Some(_) | None => {}
     }
     let trials = vec![
         Trial::test("a_device_may_go_while_code_is_made", || {
@@ -25,16 +30,26 @@ fn main() -> std::process::ExitCode {
             Ok(())
         }),
         Trial::test("a_process_may_end_while_code_is_made", process::ends),
-        Trial::test("programs_shorter_than_their_compilation_get_code", process::gets_code),
+        Trial::test("programs_shorter_than_their_compilation_get_code", || {
+            process::gets_code(process::EARLY)
+        }),
+        Trial::test("programs_shorter_than_their_optimisation_get_optimised_code", || {
+            process::gets_code(process::OPTIMISED)
+        }),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
 #[cfg(all(feature = "jit", target_os = "linux"))]
+#[path = "support/levels.rs"]
+mod levels;
+
+#[cfg(all(feature = "jit", target_os = "linux"))]
 mod process {
     use super::device::text;
+    use super::levels;
     use libtest_mimic::Failed;
-    use ptxvm::{Arg, CodeCache, CodeSource, Launch, Options, Ran, Vm};
+    use ptxvm::{Arg, CodeCache, CodeSource, Cpu, Launch, Options, Ran, Vm};
     use std::fmt::Write as _;
     use std::path::PathBuf;
     use std::process::{Command, ExitCode, ExitStatus};
@@ -95,11 +110,47 @@ mod process {
         ExitCode::from(if found { FOUND } else { 0 })
     }
 
-    pub(super) fn gets_code() -> Result<(), Failed> {
-        let folder = std::env::temp_dir().join(format!("ptxvm-leaving-{}", std::process::id()));
+    /// Makes this program a process that ends long before its kernel is optimised; a folder for code follows.
+    pub(super) const OPTIMISED: &str = "--optimised";
+
+    /// Launches until code that is not optimised is compiled again in the background, and ends.
+    pub(super) fn leave_unoptimised(folder: PathBuf) -> ExitCode {
+        let cache = CodeCache::Folder { path: folder, bytes: 1 << 26 };
+        // Vectors of 512 bits need fewer instructions, and code is optimised at once if it has few.
+        let cpu = Some(Cpu::Avx2).filter(|cpu| levels::is_available(*cpu));
+        let vm = Vm::with(Options { cache, cpu, ..Options::default() }).expect("a device");
+        let mut middle = String::new();
+        for i in 0..200 {
+            writeln!(
+                middle,
+                "and.b32 %r3, %r2, {}; setp.ne.u32 %p, %r3, 0; @%p bra l{i};\n\
+                 mad.lo.u32 %r2, %r2, %r1, {i}; rem.u32 %r3, %r2, {}; add.u32 %r2, %r2, %r3;\n\
+                 mov.u32 %r3, %tid.x; mul.wide.u32 %rd2, %r3, 4; add.u64 %rd2, %rd2, %rd1;\n\
+                 ld.global.u32 %r3, [%rd2]; add.u32 %r2, %r2, %r3;\n\
+                 l{i}: xor.b32 %r2, %r2, {};",
+                1 << (i % 13),
+                i + 3,
+                i * 7919
+            )
+            .expect("to memory");
+        }
+        let done = |ran: &Ran| ran.native && !ran.unoptimised;
+        let last =
+            launch_until(vm, &text(&middle), |ran| done(ran) || ran.native && super::device::compiling());
+        ExitCode::from(if last.is_some_and(|ran| done(&ran)) { FOUND } else { 0 })
+    }
+
+    /// Starts processes of a kind until one finds code.
+    pub(super) fn gets_code(kind: &str) -> Result<(), Failed> {
+        let folder = std::env::temp_dir().join(format!("ptxvm-leaving{kind}-{}", std::process::id()));
         let program = std::env::current_exe()?;
         // Each process waits three times as long as all before, so the last of them would wait for minutes.
-        let statuses = (0..8).map(|_| Command::new(&program).arg(EARLY).arg(&folder).status());
+        let start = || Command::new(&program).arg(kind).arg(&folder).status();
+        let first = start()?;
+        if !first.success() {
+            return Err(format!("the first process ended with {first}").into());
+        }
+        let statuses = (0..8).map(|_| start());
         let last = statuses.into_iter().find(|status| !status.as_ref().is_ok_and(ExitStatus::success));
         std::fs::remove_dir_all(&folder)?;
         match last.transpose()?.map(|status| status.code()) {

@@ -71,9 +71,11 @@ impl Key {
         Key(hash.finalize().into())
     }
 
-    /// The key of the time that was lost on compiling the code with this key ([`super::unfinished`]).
-    pub(super) fn of_lost_time(self) -> Key {
-        let mut hash = Sha256::new_with_prefix(b"lost time");
+    /// The key of the time that was lost on compiling the code with this key ([`super::unfinished`]), or on
+    /// compiling it once more, with optimisation.
+    pub(super) fn of_lost_time(self, again: bool) -> Key {
+        let prefix: &[u8] = if again { b"lost time again" } else { b"lost time" };
+        let mut hash = Sha256::new_with_prefix(prefix);
         hash.update(self.0);
         Key(hash.finalize().into())
     }

@@ -154,11 +154,12 @@ impl Compiler {
     }
 
     /// How long earlier processes compiled the code of a kernel in vain, because they ended before it was
-    /// done. For code that [`Compiler::find`] did not find.
-    pub fn lost_time(&self, kernel: &Kernel, ntid: [u32; 3]) -> Duration {
+    /// done: code that [`Compiler::find`] did not find, or `found` code once more, with optimisation.
+    pub fn lost_time(&self, kernel: &Kernel, ntid: [u32; 3], found: Option<&Compiled>) -> Duration {
+        let (part, _) = found.map_or((Part::First, None), part_again);
         match &self.disk {
             Some(disk) if kernel.check_block(ntid).is_ok() => {
-                unfinished::lost(self.key(kernel, ntid, Part::First), disk)
+                unfinished::lost(self.key(kernel, ntid, part).of_lost_time(found.is_some()), disk)
             }
             Some(_) | None => Duration::ZERO,
         }
@@ -223,8 +224,7 @@ impl Compiler {
         ntid: [u32; 3],
         code: &Compiled,
     ) -> Result<Arc<Compiled>, Error> {
-        let part = code.first().map_or((Part::First, None), rest_of);
-        Ok(self.compile_object(kernel, ntid, part, Some(Effort::Usual))?.code)
+        Ok(self.compile_object(kernel, ntid, part_again(code), Some(Effort::Usual))?.code)
     }
 
     fn compile_object(
@@ -240,9 +240,11 @@ impl Compiler {
         }
         kernel.check_block(ntid).map_err(|error| Error::new(error.to_string()))?;
         let key = self.key(kernel, ntid, part);
-        // Launches wait for the code that they begin with, not for its rest, and not for better code.
-        let is_awaited = first.is_none() && effort.is_none();
-        let running = self.disk.as_ref().filter(|_| is_awaited).map(|disk| Running::begin(key, disk));
+        // Launches of later processes wait for the code that they begin with, and for optimised code, but not
+        // for what is compiled beside launches once more code exists.
+        let is_awaited = first.is_none() || effort.is_some();
+        let running = self.disk.as_ref().filter(|_| is_awaited);
+        let running = running.map(|disk| Running::begin(key.of_lost_time(effort.is_some()), disk));
         let made = Arc::new(self.make(kernel, ntid, part, effort)?);
         let code = self.place((key, ntid), Arc::clone(&made), None, kernel, first)?;
         let took = start.elapsed();
@@ -293,6 +295,11 @@ impl Compiler {
     fn kept(&self) -> MutexGuard<'_, Kept> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The object that code once more with optimisation is.
+fn part_again(code: &Compiled) -> (Part, Option<&Arc<Compiled>>) {
+    code.first().map_or((Part::First, None), rest_of)
 }
 
 /// The rest of the code, with the code that was made first.

@@ -33,7 +33,7 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Begins the compilation of the code with that key.
+    /// Begins a compilation whose lost time has that key ([`Key::of_lost_time`]).
     pub(super) fn begin(key: Key, disk: &Arc<Disk>) -> Running {
         before_exit(store);
         let begin = Instant::now();
@@ -51,9 +51,10 @@ impl Drop for Running {
     }
 }
 
-/// The time that processes spent on compiling the code with that key, and that was lost when they ended.
+/// The time that processes spent on a compilation, and that was lost when they ended. `key`: as for
+/// [`Running::begin`].
 pub(super) fn lost(key: Key, disk: &Disk) -> Duration {
-    let nanos = disk.read(key.of_lost_time()).and_then(|content| content.try_into().ok());
+    let nanos = disk.read(key).and_then(|content| content.try_into().ok());
     nanos.map_or(Duration::ZERO, |nanos| Duration::from_nanos(u64::from_le_bytes(nanos)))
 }
 
@@ -62,7 +63,7 @@ fn store() {
     for Compilation { key, begin, disk } in std::mem::take(&mut *running()) {
         let lost = lost(key, &disk).saturating_add(begin.elapsed());
         let nanos = u64::try_from(lost.as_nanos()).unwrap_or(u64::MAX);
-        disk.write(key.of_lost_time(), &nanos.to_le_bytes());
+        disk.write(key, &nanos.to_le_bytes());
     }
 }
 

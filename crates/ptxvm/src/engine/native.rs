@@ -19,8 +19,9 @@
 //! sooner, and runs several times as long. When launches with it have cost enough, it is compiled again in
 //! the background, and launches begin with the optimised code from then on.
 //!
-//! A process may end before its kernels are compiled, each time that it is started. The time that it lost is
-//! kept with the cached code ([`Compiler::lost_time`]), and a launch of the next process waits twice as long.
+//! A process may end before its kernels are compiled, or compiled again, each time that it is started. The
+//! time that it lost is kept with the cached code ([`Compiler::lost_time`]), and a launch of the next process
+//! waits twice as long.
 //!
 //! Code is always compiled on a separate thread, because LLVM cannot be interrupted. A launch that waits for
 //! code stops waiting at its time limit, when it is cancelled, and when the process ends. Code whose
@@ -121,6 +122,8 @@ struct Again {
     code: Later,
     /// Nanoseconds of launches with the code that is not optimised.
     spent: AtomicU64,
+    /// Nanoseconds that earlier processes spent on compiling it, and lost because they ended.
+    lost: AtomicU64,
 }
 
 /// The result of a compilation.
@@ -264,21 +267,20 @@ impl Slot {
     /// Queries the caches for code.
     fn look(&self, compiler: &Compiler, kernel: &Kernel) {
         if !self.looked.swap(true, Ordering::Relaxed) {
+            let lost = |found| {
+                let lost = compiler.lost_time(kernel, self.shape, found).as_nanos();
+                u64::try_from(lost).unwrap_or(u64::MAX)
+            };
             match compiler.find(kernel, self.shape) {
-                Some(found) => self.set(kernel, found, Source::Compiled),
-                None => {
-                    let lost = compiler.lost_time(kernel, self.shape).as_nanos();
-                    self.lost.store(u64::try_from(lost).unwrap_or(u64::MAX), Ordering::Relaxed);
+                Some(found) => {
+                    if found.code.unoptimised() > 0 {
+                        self.again.lost.store(lost(Some(&found.code)), Ordering::Relaxed);
+                    }
+                    self.set(kernel, found, Source::Compiled);
                 }
+                None => self.lost.store(lost(None), Ordering::Relaxed),
             }
         }
-    }
-
-    /// How long a launch waits for code that earlier processes did not finish: twice the time that they lost,
-    /// so that few processes wait in vain, however long it takes. Zero after the first call: one launch of a
-    /// process waits.
-    fn wait_for_lost(&self) -> Duration {
-        Duration::from_nanos(self.lost.swap(0, Ordering::Relaxed).saturating_mul(2))
     }
 
     fn make(&self, compiler: &Compiler, kernel: &Kernel, source: Source) {
@@ -311,6 +313,13 @@ impl Slot {
             None => {}
         }
     }
+}
+
+/// How long a launch waits for code that earlier processes did not finish: twice the time that they lost, so
+/// that few processes wait in vain, however long it takes. Zero after the first call: one launch of a process
+/// waits.
+fn wait_for_lost(lost: &AtomicU64) -> Duration {
+    Duration::from_nanos(lost.swap(0, Ordering::Relaxed).saturating_mul(2))
 }
 
 /// The estimated time to compile a kernel of so many instructions.
@@ -467,9 +476,25 @@ impl Shared {
         let time = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let spent = slot.again.spent.fetch_add(time, Ordering::Relaxed).saturating_add(time);
         let cost = TO_OPTIMISE.saturating_mul(code.unoptimised());
-        if Duration::from_nanos(spent) >= cost / OPTIMISES_EARLY && slot.again.code.begin() {
+        if Duration::from_nanos(spent) >= cost / OPTIMISES_EARLY {
+            self.begin_again(kernel, slot);
+        }
+    }
+
+    /// Queues the compilation with optimisation, unless it has begun.
+    fn begin_again(self: &Arc<Self>, kernel: &Arc<Kernel>, slot: &Arc<Slot>) {
+        if slot.again.code.begin() {
             let (kernel, slot) = (Arc::clone(kernel), Arc::clone(slot));
             self.begin(Task { wanted: Wanted::Optimised, kernel, slot });
+        }
+    }
+
+    /// Waits for optimised code that earlier processes began and did not finish.
+    fn wait_for_optimised(self: &Arc<Self>, kernel: &Arc<Kernel>, slot: &Arc<Slot>, until: &Until) {
+        let at_most = wait_for_lost(&slot.again.lost);
+        if !at_most.is_zero() {
+            self.begin_again(kernel, slot);
+            slot.again.code.wait(until, Some(at_most));
         }
     }
 }
@@ -544,7 +569,7 @@ impl Jit {
             let mut at_most = least;
             if by_clock && least + slot.estimate() > TO_LOOK {
                 slot.look(compiler, kernel);
-                at_most = at_most.max(slot.wait_for_lost());
+                at_most = at_most.max(wait_for_lost(&slot.lost));
             }
             // Compiling some kernels takes a thousand times the estimate.
             if launch.engine == Engine::Jit || pays || at_most > least {
@@ -555,6 +580,9 @@ impl Jit {
         // Code that needs much stack is used only by launches that begin with it.
         if slot.is_partial() && (alone || slot.code().is_some_and(|code| code.stack() > 0)) {
             slot.rest.wait(&until, None);
+        }
+        if !alone {
+            self.shared.wait_for_optimised(kernel, &slot, &until);
         }
         let scalar = self.shared.scalar_code(kernel, &slot, (alone, &until));
         if let Some(code) = scalar.or(slot.best()) {
