@@ -591,7 +591,6 @@ impl Codegen<'_> {
             }
             OpKind::AddWarps(number) => {
                 let (a, mask) = (self.scalar(op.uses[0]), self.mask(op.uses[1]));
-                let warps = self.job.shape.team;
                 if let Some(words) = self.mask_words(mask) {
                     let some = words.iter().filter(|word| **word != 0).count() as u64;
                     let known = self.constant_count(op.uses[0]);
@@ -601,13 +600,15 @@ impl Codegen<'_> {
                     return;
                 }
                 self.note_count(op.defs[0], None);
-                let words = self.joined_vector(mask, LANES);
-                let words = words
-                    .unwrap_or_else(|| self.b.bitcast(self.word(mask), self.b.vec(self.int(LANES), warps)));
-                let some = self.b.icmp(crate::llvm::IntPred::Ne, words, self.b.zero(words.ty()));
-                let bits = self.b.bitcast(some, self.int(warps));
-                let bits = self.b.zext(bits, self.int(64));
-                let count = self.b.intrinsic("llvm.ctpop", &[self.int(64)], &[bits]);
+                let count = match self.joined_vector(mask, LANES) {
+                    Some(words) => {
+                        let some = self.b.icmp(crate::llvm::IntPred::Ne, words, self.b.zero(words.ty()));
+                        let bits = self.b.bitcast(some, self.int(self.job.shape.team));
+                        let bits = self.b.zext(bits, self.int(64));
+                        self.b.intrinsic("llvm.ctpop", &[self.int(64)], &[bits])
+                    }
+                    None => self.warps_in(self.word(mask)),
+                };
                 let count = self.b.mul(count, self.c64(*number));
                 Repr::Scalar(self.b.add(a, count))
             }
@@ -618,6 +619,27 @@ impl Codegen<'_> {
     /// How many lanes are in a mask that is known.
     fn known_lanes_in(&self, mask: Mask) -> Option<u64> {
         Some(self.mask_words(mask)?.iter().map(|word| u64::from(word.count_ones())).sum())
+    }
+
+    /// How many warps have lanes in a mask that is one number, as a 64-bit number. Two warps at a time, in
+    /// integer registers: a vector of the words would be loaded from where parts of it have just been stored,
+    /// and such a load waits until they are in the cache.
+    fn warps_in(&self, word: Value) -> Value {
+        let low = self.c64(0x7fff_ffff_7fff_ffff);
+        let mut sum = None;
+        for at in (0..self.lanes).step_by(64) {
+            let part = match at {
+                0 => word,
+                _ => self.b.lshr(word, self.b.const_int(word.ty(), at.into())),
+            };
+            let part = self.as_long(part);
+            // The highest bit of each half is set if one of the half's bits is.
+            let carried = self.b.or(self.b.add(self.b.and(part, low), low), part);
+            let some = self.b.and(carried, self.c64(0x8000_0000_8000_0000));
+            let count = self.b.intrinsic("llvm.ctpop", &[self.int(64)], &[some]);
+            sum = Some(sum.map_or(count, |sum| self.b.add(sum, count)));
+        }
+        sum.expect("a mask has lanes")
     }
 
     /// How many lanes are in a mask, as a 64-bit number.
