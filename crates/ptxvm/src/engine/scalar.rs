@@ -2,8 +2,10 @@
 //!
 //! Where lanes of a warp hardly ever do the same, it is faster. It is compiled in the background once
 //! launches have executed many instructions with few active lanes. CTAs that begin afterwards use it, unless
-//! a whole launch of warps has taken less time for each instruction of a thread. With one OS thread the
-//! launch compiles it, and the numbers of instructions alone decide.
+//! whole launches of warps have taken less time for each instruction of a thread. Where up to half of the
+//! lanes are active, either code may be faster, for example because loads of neighbours are apart; then
+//! whole launches have been timed before. With one OS thread the launch compiles it, and the numbers of
+//! instructions alone decide.
 //!
 //! Invariant: code of warps exists before scalar code does, and continues where a thread leaves it.
 
@@ -18,9 +20,15 @@ use ptx_jit::{Compiled, Teams};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// The most active lanes of a warp, on average, with which scalar code may be faster. Measured on a Zen 4:
-/// with 5 and 9.5 it takes a quarter of the time, with 12 it takes 1.4 times the time.
+/// The most active lanes of a warp, on average, with which scalar code is expected to be faster. Measured on
+/// a Zen 4: with 5 and 9.5 it takes a quarter of the time, with 12 it takes 1.4 times the time.
 const SCALAR_MOST_LANES: u64 = 10;
+/// The same where both are timed. Measured on a Zen 4: rows of a sparse matrix (12 lanes) and shortest paths
+/// take 0.85 times the time.
+const SCALAR_MOST_TIMED_LANES: u64 = 16;
+/// So many launches of scalar code are timed before it counts as slower. Chosen: the first one is slower than
+/// the others, and other programs disturb single ones.
+const SCALAR_TIMED_LAUNCHES: u64 = 3;
 /// So many instructions of threads with few active lanes pay for scalar code. Chosen: some 50 ms of one core.
 const SCALAR_AFTER: u64 = 1 << 25;
 /// After so many launches with many active lanes, launches are no longer watched. Chosen.
@@ -41,6 +49,8 @@ pub(super) struct Scalar {
     /// The least time that an instruction of a thread has taken in warps and in scalar code, in picoseconds;
     /// 0 if it is not known.
     times: [AtomicU64; 2],
+    /// Timed launches of scalar code.
+    timed: AtomicU64,
 }
 
 impl Scalar {
@@ -52,7 +62,8 @@ impl Scalar {
     /// The code, unless it is known to take longer than that of warps. `alone`: time does not count.
     fn faster(&self, alone: bool) -> Option<&Arc<Compiled>> {
         let [warps, scalar] = self.times.each_ref().map(|time| time.load(Ordering::Relaxed));
-        self.code.code().filter(|_| alone || warps == 0 || scalar <= warps)
+        let is_known = self.timed.load(Ordering::Relaxed) >= SCALAR_TIMED_LAUNCHES;
+        self.code.code().filter(|_| alone || warps == 0 || scalar <= warps || !is_known)
     }
 
     /// The code, if launches use it.
@@ -72,14 +83,16 @@ impl Scalar {
         let _ = least.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |old| {
             (old == 0 || time < old).then_some(time)
         });
-        if !is_scalar && instructions >= report.steps.saturating_mul(SCALAR_MOST_LANES) {
+        if is_scalar {
+            self.timed.fetch_add(1, Ordering::Relaxed);
+        } else if instructions >= report.steps.saturating_mul(SCALAR_MOST_TIMED_LANES) {
             self.dense.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// Counts instructions of a launch, if they were executed with few active lanes.
-    fn add(&self, steps: u64, lane_steps: u64) {
-        if steps > 0 && lane_steps < steps.saturating_mul(SCALAR_MOST_LANES) && lane_steps > steps {
+    /// Counts instructions of a launch, if they were executed with fewer active lanes.
+    fn add(&self, steps: u64, lane_steps: u64, fewer_than: u64) {
+        if steps > 0 && lane_steps < steps.saturating_mul(fewer_than) && lane_steps > steps {
             self.sparse.fetch_add(lane_steps, Ordering::Relaxed);
         }
     }
@@ -127,7 +140,7 @@ impl Supply for Sparse {
 
     fn executed(&self, steps: u64, lane_steps: u64) {
         let scalar = &self.slot.scalar;
-        scalar.add(steps, lane_steps);
+        scalar.add(steps, lane_steps, SCALAR_MOST_LANES);
         if scalar.pays() {
             self.shared.begin_scalar(&self.kernel, &self.slot, self.alone.as_ref());
         }
@@ -190,8 +203,11 @@ impl Shared {
         let is_mixed = is_watched && slot.scalar.code.is_done();
         if let Some(report) = done.as_ref().ok().filter(|_| !is_mixed && code.unoptimised() == 0) {
             slot.scalar.count(report, code.is_scalar());
-            if may_switch && !is_watched {
-                slot.scalar.add(report.steps, report.thread_instructions);
+            let (steps, lane_steps) = (report.steps, report.thread_instructions);
+            // While it was watched, those of the fewest lanes were counted.
+            let is_counted = is_watched && lane_steps < steps.saturating_mul(SCALAR_MOST_LANES);
+            if may_switch && !is_counted {
+                slot.scalar.add(steps, lane_steps, SCALAR_MOST_TIMED_LANES);
             }
         }
         done
