@@ -58,6 +58,23 @@ pub(crate) struct Constants {
 impl Constants {
     /// Finds the constants of a function.
     pub(crate) fn find(facts: Facts<'_>) -> Self {
+        let func = facts.func;
+        let entries = func.entries.iter().map(|entry| entry.node);
+        let resumes = func.resumes.iter().map(|resume| resume.node);
+        let mut starts: HashSet<BlockId> = entries.chain(resumes).chain([func.start]).collect();
+        loop {
+            let (own, late) = Self::from_starts(facts, &starts);
+            if late.is_empty() {
+                return own;
+            }
+            starts.extend(late);
+        }
+    }
+
+    /// Finds the constants of a function that begins in these blocks. Returns also the blocks that have a
+    /// live edge from a block behind them only: they were taken for not reached when they were visited, and
+    /// what was found behind them is wrong.
+    fn from_starts(facts: Facts<'_>, starts: &HashSet<BlockId>) -> (Self, Vec<BlockId>) {
         let Facts { func, .. } = facts;
         let mut own = Constants {
             known: vec![Vec::new(); func.kinds.len()],
@@ -69,21 +86,20 @@ impl Constants {
         let visited = vec![false; func.blocks.len()];
         let in_active = own.in_active.clone();
         let mut search = Search { facts, stepper: None, live, visited, in_active };
-        let entries = func.entries.iter().map(|entry| entry.node);
-        let resumes = func.resumes.iter().map(|resume| resume.node);
-        for id in entries.chain(resumes).chain([func.start]) {
-            own.reached[id.0 as usize] = true;
-        }
+        starts.iter().for_each(|id| own.reached[id.0 as usize] = true);
         for zero in &func.zeros {
             own.known[zero.0 as usize] = search.uniform(0);
         }
+        let mut skipped = Vec::new();
         for id in func.reverse_postorder() {
-            if own.reached[id.0 as usize] {
-                search.block(&mut own, id);
+            match own.reached[id.0 as usize] {
+                true => search.block(&mut own, id),
+                false => skipped.push(id),
             }
             search.visited[id.0 as usize] = true;
         }
-        own
+        skipped.retain(|id| own.reached[id.0 as usize]);
+        (own, skipped)
     }
 
     /// What is known in a version of a block in which masks have other lanes: for each mask and chunk, the
