@@ -15,7 +15,7 @@
 
 use crate::bound::{BarrierKind, SyncIn};
 use crate::lanes::{LaneMask, Registers};
-use crate::mem::{View, Window};
+use crate::mem::{LocalLayout, View, Window};
 use crate::trap::{Fault, FaultKind};
 use crate::warp::WarpState;
 use ptx::ir::RegCounts;
@@ -165,10 +165,10 @@ pub(crate) struct WarpFrame {
 
 impl WarpFrame {
     /// A warp without positions. `local` is memory for 32 lanes, if the kernel needs any.
-    pub(crate) fn new(state: WarpState, mut view: View, local: Option<Window>) -> Self {
+    pub(crate) fn new(state: WarpState, mut view: View, local: Option<Window>, layout: LocalLayout) -> Self {
         let stack = local.as_ref().map_or(0, |w| w.bytes() / crate::lanes::LANES as u64);
         if let Some(window) = &local {
-            view.set_local(window.start(), stack);
+            view.set_local(window.start(), stack, layout);
         }
         // What is not zero at the start of a CTA is made so by clearing all of it once.
         let used = if view.memory().has_fill() { stack } else { 0 };
@@ -236,9 +236,7 @@ impl WarpFrame {
             return;
         }
         if let Some(window) = &mut self.local {
-            for lane in 0..crate::lanes::LANES as u64 {
-                window.clear(lane * self.stack..lane * self.stack + self.used);
-            }
+            self.view.clear_local(window, self.used);
         }
         self.used = 0;
     }

@@ -10,7 +10,7 @@ use crate::bind::Unimplemented;
 use crate::bound::Code;
 use crate::fault_context::lines_around;
 use crate::layout::{Layout, used_variables};
-use crate::mem::{Class, Memory, MemoryError};
+use crate::mem::{Class, LocalLayout, Memory, MemoryError};
 use crate::native::{Native, SideExits, Supply};
 use crate::sched::{CtaCache, GridRun, GridTrap, Outcome, run_grid};
 use crate::texture::{Descriptor, Opaques};
@@ -607,6 +607,7 @@ impl Kernel {
             shared_bytes,
             params: (params.address, config.params.len() as u64),
             stack_bytes: self.stack_bytes,
+            local_layout: LocalLayout::of(self.native_needs()),
             threads,
             seed: config.seed,
             max_steps: config.max_steps,

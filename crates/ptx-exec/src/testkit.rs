@@ -8,7 +8,7 @@ use crate::bound::{
     WarpSync,
 };
 use crate::lanes::{LANES, Lane, LaneMask, Registers, lanes_of};
-use crate::mem::{Class, Memory};
+use crate::mem::{Class, LocalLayout, Memory};
 use crate::native::Native;
 use crate::sched::{GridRun, Outcome, run_grid};
 use crate::warp::GridShape;
@@ -248,6 +248,7 @@ pub(crate) struct Machine {
     pub(crate) seed: u64,
     pub(crate) shared: u64,
     pub(crate) stack: u64,
+    pub(crate) local_layout: LocalLayout,
     pub(crate) max_steps: Option<u64>,
     pub(crate) params: (u64, u64),
     /// Native code of the kernel, if there is any.
@@ -263,6 +264,7 @@ impl Machine {
             seed: 0,
             shared: 0,
             stack: 0,
+            local_layout: LocalLayout::ByWord,
             // More than any test needs; a machine that hangs fails the test.
             max_steps: Some(200_000_000),
             params: (0, 0),
@@ -320,6 +322,7 @@ impl Machine {
             shared_bytes: self.shared,
             params: self.params,
             stack_bytes: self.stack,
+            local_layout: self.local_layout,
             threads: self.threads,
             seed: self.seed,
             max_steps: self.max_steps,

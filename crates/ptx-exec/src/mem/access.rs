@@ -314,7 +314,7 @@ impl View {
             return Ok(T::default());
         }
         match self.locate(space, lane, address, T::BYTES, false) {
-            Ok((at, _)) => Ok(self.memory().checked_place::<T>(at).load()),
+            Ok(located) => Ok(self.spot::<T>(located).load()),
             Err(kind) => Err(refuse(Refusal::new(kind, lane, address), space, T::BYTES, false)),
         }
     }
@@ -335,7 +335,7 @@ impl View {
             return Ok(());
         }
         match self.locate(space, lane, address, T::BYTES, true) {
-            Ok((at, _)) => self.memory().checked_place::<T>(at).store(value),
+            Ok(located) => self.spot(located).store(value),
             Err(kind) => return Err(refuse(Refusal::new(kind, lane, address), space, T::BYTES, true)),
         }
         self.note(false, true);

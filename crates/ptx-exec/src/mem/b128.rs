@@ -7,6 +7,7 @@
 
 use super::access::{after, before};
 use super::admit::{Asked, all};
+use super::local::Spot;
 use super::{Addresses, Cell, Place, View, announce};
 use crate::lanes::{Lane, LaneMask};
 use crate::trap::Fault;
@@ -132,7 +133,10 @@ impl View {
                     done.changed |= new != old;
                 }
             };
-            if target.own { act() } else { memory.store.locks.with(low, act) }
+            match low {
+                Spot::Whole(low) if !target.own => memory.store.locks.with(low, act),
+                Spot::Whole(_) | Spot::Halves(_) => act(),
+            }
         });
         after(sem);
         if write && sem == Sem::Sc {

@@ -7,7 +7,7 @@
 //!
 //! Invariant: the pattern is set before the first allocation, and does not change.
 
-use super::{Class, Memory};
+use super::{Class, LOCAL_ROW, LOCAL_WORD, Memory};
 
 /// A pattern of bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,6 +78,15 @@ impl Memory {
             Some(fill) => self.put(start, bytes, |at, out| *out = fill.word(at)),
             None => self.zero(start, bytes),
         }
+    }
+
+    /// Writes the pattern to rows of words: each word of a row is the same word of the pattern.
+    pub(super) fn repeat_words(&self, start: u64, rows: u64) {
+        let Some(fill) = self.store.fill.get() else { return };
+        self.put(start, rows * LOCAL_ROW, |at, out| {
+            let [a, b, c, d, ..] = fill.word(at / LOCAL_ROW * LOCAL_WORD);
+            *out = [a, b, c, d, a, b, c, d];
+        });
     }
 }
 

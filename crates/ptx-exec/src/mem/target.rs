@@ -3,6 +3,7 @@
 //! Invariant: only `View::resolve` makes a [`Target`], after it has checked that each lane's bytes lie in an
 //! allocation or window and are aligned. So [`Target::each`] visits the cells without further checks.
 
+use super::local::{Local, Spot};
 use super::{Cell, Place};
 use crate::lanes::{FULL, LANES, Lane, LaneMask, lanes_of};
 
@@ -60,24 +61,28 @@ pub(super) enum Cells<'a> {
     Same(u64),
     /// An address per lane, plus this offset.
     Shifted(&'a Lane<u64>, u64),
-    /// Base and distance: lane *i* is at base + *i* * distance.
-    Spread(u64, u64),
-    /// An address per lane, added to base and distance as in `Spread`.
-    Strided(&'a Lane<u64>, u64, u64),
-    /// A list of addresses.
-    Each(Box<Lane<u64>>),
+    /// The same offset, which is checked, in each lane's local memory.
+    SameLocal(Local, u64),
+    /// An offset per lane in its local memory, plus this offset.
+    Local(Local, &'a Lane<u64>, u64),
+    /// A generic address per lane in its local memory, plus this offset.
+    OwnLocal(Local, &'a Lane<u64>, u64),
+    /// A list of addresses, and the lanes whose cells are in local memory.
+    Each(Box<Lane<u64>>, Local, LaneMask),
 }
 
 impl Target<'_> {
     /// Calls `f` with the cell of each lane, in ascending order. `element` is the offset of the cell in the
     /// lane's access.
     #[inline(always)]
-    pub(super) fn each<T: Cell>(&self, element: u64, mut f: impl FnMut(usize, Place<T>)) {
+    pub(super) fn each<T: Cell>(&self, element: u64, mut f: impl FnMut(usize, Spot<T>)) {
         debug_assert!(element + T::BYTES <= self.bytes);
         // SAFETY: `resolve` checked that `bytes` bytes from each lane's address lie in an allocation or
         // window, which stays committed while the view holds the memory, and that the address is a multiple
         // of `bytes`. The element lies inside these bytes.
-        let at = |address: u64| unsafe { Place::new(address.wrapping_add(element)) };
+        let at = |address: u64| Spot::Whole(unsafe { Place::new(address.wrapping_add(element)) });
+        // SAFETY: as above, for a lane's bytes in local memory.
+        let in_local = |local: Local, first: u64| unsafe { local.spot(first, element) };
         // Plain loops, because `for_each` of iterators is not always inlined and this code is very hot.
         match &self.cells {
             Cells::Run(base) => {
@@ -100,32 +105,36 @@ impl Target<'_> {
                     f(lane, at(lanes.0[lane].wrapping_add(*delta)));
                 }
             }
-            Cells::Spread(base, stride) => {
+            Cells::SameLocal(local, offset) => {
                 for lane in lanes_of(self.mask) {
-                    f(lane, at(base + lane as u64 * stride));
+                    f(lane, in_local(*local, local.place(lane, *offset)));
                 }
             }
-            Cells::Strided(lanes, base, stride) => {
+            Cells::Local(local, lanes, delta) => {
                 for lane in lanes_of(self.mask) {
-                    f(lane, at(lanes.0[lane].wrapping_add(base.wrapping_add(lane as u64 * stride))));
+                    f(lane, in_local(*local, local.place(lane, lanes.0[lane].wrapping_add(*delta))));
                 }
             }
-            Cells::Each(list) => {
+            Cells::OwnLocal(local, lanes, delta) => {
                 for lane in lanes_of(self.mask) {
-                    f(lane, at(list.0[lane]));
+                    let address = lanes.0[lane].wrapping_add(*delta);
+                    f(lane, in_local(*local, local.place(lane, local.offset(lane, address))));
+                }
+            }
+            Cells::Each(list, local, locals) => {
+                for lane in lanes_of(self.mask) {
+                    let address = list.0[lane];
+                    f(lane, if locals >> lane & 1 != 0 { in_local(*local, address) } else { at(address) });
                 }
             }
         }
     }
 
     /// Calls `f` with the two words of each lane's 16 bytes, in ascending order of lanes.
-    pub(super) fn pairs(&self, mut f: impl FnMut(usize, [Place<u64>; 2])) {
-        self.each(0, |lane, low: Place<u64>| {
-            assert!(self.bytes == 16);
-            // SAFETY: `resolve` checked 16 bytes from a multiple of 16 on; `each` passes the first eight.
-            let high = unsafe { Place::new(low.number() + 8) };
-            f(lane, [low, high]);
-        });
+    pub(super) fn pairs(&self, mut f: impl FnMut(usize, [Spot<u64>; 2])) {
+        let mut lows = [None; LANES];
+        self.each(0, |lane, low| lows[lane] = Some(low));
+        self.each(8, |lane, high| f(lane, [lows[lane].expect("ptxvm bug: a lane without a word"), high]));
     }
 
     /// The cell that all lanes share, if they have the same address.

@@ -1,6 +1,6 @@
 //! Memory compared with a model, and the accesses that a view allows and refuses.
 
-use super::{Class, Memory, MemoryError, View};
+use super::{Class, LocalLayout, Memory, MemoryError, View};
 use crate::lanes::{FULL, Lane, lanes_of};
 use crate::trap::FaultKind;
 use ptx::check::module::AddressSize;
@@ -22,13 +22,17 @@ struct Windows {
 }
 
 fn windows(memory: &Arc<Memory>) -> Windows {
+    windows_of(memory, LocalLayout::ByWord)
+}
+
+fn windows_of(memory: &Arc<Memory>, layout: LocalLayout) -> Windows {
     let shared = memory.shared_window(256).expect("memory");
     let local = memory.local_window(32 * 64).expect("memory");
     let params = memory.alloc(Class::Param, 16, 16, "parameters").expect("memory");
     memory.write(params, &[1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4, 0, 0, 0]).expect("in bounds");
     let mut view = View::new(memory);
     view.set_shared(shared.start(), 256);
-    view.set_local(local.start(), 64);
+    view.set_local(local.start(), 64, layout);
     view.set_local_top(64);
     view.set_params(params, 16);
     Windows { view, shared, local }

@@ -9,8 +9,9 @@
 //! instruction has no effect.
 
 use super::handles::Recent;
+use super::local::{LOCAL_ROW, Local, LocalLayout, Spot};
 use super::target::{Addresses, Bounds, Cells, Shape, Target, is_in_either, shape};
-use super::{Class, Extent, Memory};
+use super::{Cell, Class, Extent, Memory, Window};
 use crate::lanes::{LANES, Lane, LaneMask, lanes_of};
 use crate::trap::{Fault, FaultAccess, FaultKind};
 use crate::watch::Site;
@@ -42,17 +43,6 @@ struct Range {
     bytes: u64,
 }
 
-/// Local memory of a warp's lanes.
-#[derive(Clone, Copy, Debug, Default)]
-struct Local {
-    /// Address of lane 0's memory.
-    start: u64,
-    /// Distance between lanes.
-    stride: u64,
-    /// Bytes in use per lane: up to the end of the running activation's frame.
-    top: u64,
-}
-
 /// Memory windows of a warp, as host addresses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Windows {
@@ -60,7 +50,8 @@ pub struct Windows {
     pub shared: (u64, u64),
     /// Parameters: address and bytes.
     pub params: (u64, u64),
-    /// Local memory: address of lane 0's part, distance between lanes, and bytes in use per lane.
+    /// Local memory: address of the window, distance between the generic addresses of lanes, and bytes in use
+    /// per lane.
     pub local: (u64, u64, u64),
 }
 
@@ -83,6 +74,17 @@ pub struct View {
     site: Option<Box<Site>>,
     /// Whether observers want to see its accesses.
     asked: bool,
+}
+
+/// Where an access of a lane is.
+#[derive(Clone, Copy)]
+pub(super) struct Located {
+    /// The address in the process of its first byte.
+    pub(super) at: u64,
+    /// Whether only this CTA can access it.
+    pub(super) own: bool,
+    /// Whether it is in local memory.
+    pub(super) local: bool,
 }
 
 /// A refused access of a lane.
@@ -142,8 +144,13 @@ impl View {
         self.params = Range { start, bytes };
     }
 
-    pub(crate) fn set_local(&mut self, start: u64, stride: u64) {
-        self.local = Local { start, stride, top: 0 };
+    pub(crate) fn set_local(&mut self, start: u64, stride: u64, layout: LocalLayout) {
+        self.local = Local { start, stride, top: 0, layout };
+    }
+
+    /// Makes the first bytes of each lane's local memory new. `window`: that of the local memory.
+    pub(crate) fn clear_local(&self, window: &mut Window, bytes: u64) {
+        self.local.clear(window, bytes);
     }
 
     /// Sets the bytes in use of each lane's local memory.
@@ -187,7 +194,7 @@ impl View {
     pub fn origin(&self, space: Space, lane: usize) -> u64 {
         match space {
             Space::Shared => self.shared.start,
-            Space::Local => self.local.start + lane as u64 * self.local.stride,
+            Space::Local => self.local.origin(lane),
             Space::Param => self.params.start,
             Space::Generic | Space::Global | Space::Const | Space::Reg | Space::Sreg | Space::Tex => 0,
         }
@@ -195,7 +202,7 @@ impl View {
 
     /// The windows of the warp.
     pub fn windows(&self) -> Windows {
-        let Local { start, stride, top } = self.local;
+        let Local { start, stride, top, .. } = self.local;
         Windows {
             shared: (self.shared.start, self.shared.bytes),
             params: (self.params.start, self.params.bytes),
@@ -282,9 +289,7 @@ impl View {
             let base = first.wrapping_add(delta);
             let cells = match shape(lanes, mask, offset, Bounds { start, limit: length - bytes, bytes }) {
                 Shape::Bad => None,
-                _ if local => {
-                    Some(Cells::Strided(lanes, self.local.start.wrapping_add(offset), self.local.stride))
-                }
+                _ if local => Some(Cells::Local(self.local, lanes, offset)),
                 Shape::Run => Some(Cells::Run(base)),
                 Shape::Same => Some(Cells::Same(base)),
                 Shape::Scattered => Some(Cells::Shifted(lanes, delta.wrapping_add(offset))),
@@ -297,10 +302,11 @@ impl View {
             return Ok(target(Cells::Shifted(lanes, offset), false));
         }
         if space == Space::Generic && self.all_in_own_local(addrs, mask, bytes) {
-            return Ok(Target { private: true, ..target(Cells::Shifted(lanes, offset), true) });
+            let cells = Cells::OwnLocal(self.local, lanes, offset);
+            return Ok(Target { private: true, ..target(cells, true) });
         }
         match self.resolve_each(space, addrs, mask, bytes, write) {
-            Ok((list, own)) => Ok(target(Cells::Each(list), own)),
+            Ok((cells, own)) => Ok(target(cells, own)),
             Err(r) => Err(refuse(r, space, bytes, write)),
         }
     }
@@ -347,16 +353,17 @@ impl View {
         if local && space == Space::Generic {
             // In local memory only a single lane can have a generic address of its own.
             return match self.resolve_each(space, Addresses::Same(address), mask, bytes, write) {
-                Ok((list, own)) => Ok(Target { cells: Cells::Each(list), mask, bytes, own, private: true }),
+                Ok((cells, own)) => Ok(Target { cells, mask, bytes, own, private: true }),
                 Err(r) => Err(refuse(r, space, bytes, write)),
             };
         }
         match self.locate(space, lane, address, bytes, write) {
-            Ok((_, own)) if local => {
-                let cells = Cells::Spread(self.local.start + address, self.local.stride);
-                Ok(Target { cells, mask, bytes, own, private: true })
+            Ok(Located { own, .. }) if local => {
+                Ok(Target { cells: Cells::SameLocal(self.local, address), mask, bytes, own, private: true })
             }
-            Ok((at, own)) => Ok(Target { cells: Cells::Same(at), mask, bytes, own, private: false }),
+            Ok(Located { at, own, .. }) => {
+                Ok(Target { cells: Cells::Same(at), mask, bytes, own, private: false })
+            }
             Err(kind) => Err(refuse(Refusal { kind, lane, address }, space, bytes, write)),
         }
     }
@@ -366,7 +373,7 @@ impl View {
         let Some(limit) = self.local.top.checked_sub(bytes) else { return false };
         lanes_of(mask).all(|lane| {
             let address = addrs.at(lane);
-            address.is_multiple_of(bytes) && address.wrapping_sub(self.origin(Space::Local, lane)) <= limit
+            address.is_multiple_of(bytes) && self.local.offset(lane, address) <= limit
         })
     }
 
@@ -380,9 +387,9 @@ impl View {
         mask: LaneMask,
         bytes: u64,
         write: bool,
-    ) -> Result<(Box<Lane<u64>>, bool), Refusal> {
+    ) -> Result<(Cells<'static>, bool), Refusal> {
         let mut list = Box::new(Lane::splat(0));
-        let mut all_own = true;
+        let (mut all_own, mut locals) = (true, 0);
         // The allocations that were found last. Most such accesses are to two of them.
         let mut found = [NOWHERE; 2];
         for lane in lanes_of(mask) {
@@ -392,21 +399,20 @@ impl View {
                 list.0[lane] = address;
                 continue;
             }
-            let (at, own) = self.locate(space, lane, address, bytes, write).map_err(|kind| Refusal {
-                kind,
-                lane,
-                address,
-            })?;
+            let Located { at, own, local } = self
+                .locate(space, lane, address, bytes, write)
+                .map_err(|kind| Refusal { kind, lane, address })?;
             list.0[lane] = at;
+            locals |= LaneMask::from(local) << lane;
             all_own &= own;
             if !own {
                 found = [self.extent(address).unwrap_or(NOWHERE), found[0]];
             }
         }
-        Ok((list, all_own))
+        Ok((Cells::Each(list, self.local, locals), all_own))
     }
 
-    /// The real address of one lane's access, and whether only this CTA can access it.
+    /// Where one lane's access is.
     pub(super) fn locate(
         &mut self,
         space: Space,
@@ -414,26 +420,30 @@ impl View {
         address: u64,
         bytes: u64,
         write: bool,
-    ) -> Result<(u64, bool), FaultKind> {
+    ) -> Result<Located, FaultKind> {
         if !address.is_multiple_of(bytes) {
             return Err(FaultKind::Misaligned);
         }
         let inside = |start: u64, length: u64, origin: u64| {
             let offset = address.wrapping_sub(start);
             let fits = length >= bytes && offset <= length - bytes;
-            if fits { Ok((origin + offset, true)) } else { Err(FaultKind::IllegalAddress) }
+            let at = || Located { at: origin + offset, own: true, local: false };
+            if fits { Ok(at()) } else { Err(FaultKind::IllegalAddress) }
+        };
+        let in_local = |origin: u64| {
+            let found = inside(origin, self.local.top, 0)?;
+            Ok(Located { at: self.local.place(lane, found.at), local: true, ..found })
         };
         match space {
             Space::Shared => inside(0, self.shared.bytes, self.shared.start),
-            Space::Local => inside(0, self.local.top, self.origin(Space::Local, lane)),
+            Space::Local => in_local(0),
             Space::Param if write => Err(FaultKind::ReadOnly),
             Space::Param => inside(0, self.params.bytes, self.params.start),
             Space::Generic if self.memory.store.regions.shared.contains(&address) => {
                 inside(self.shared.start, self.shared.bytes, self.shared.start)
             }
             Space::Generic if self.memory.store.regions.local.contains(&address) => {
-                let origin = self.origin(Space::Local, lane);
-                inside(origin, self.local.top, origin)
+                in_local(self.origin(Space::Local, lane))
             }
             Space::Generic if self.memory.store.regions.params.contains(&address) => {
                 let found = inside(self.params.start, self.params.bytes, self.params.start);
@@ -443,11 +453,19 @@ impl View {
                 Some(e) if bytes > e.bytes || address - e.start > e.bytes - bytes => {
                     Err(FaultKind::IllegalAddress)
                 }
-                Some(e) if permits(space, &e, write) => Ok((address, false)),
+                Some(e) if permits(space, &e, write) => Ok(Located { at: address, own: false, local: false }),
                 Some(e) if write && permits(space, &e, false) => Err(FaultKind::ReadOnly),
                 _ => Err(FaultKind::IllegalAddress),
             },
             Space::Reg | Space::Sreg => Err(FaultKind::IllegalAddress),
+        }
+    }
+
+    /// The cell of an access of one element.
+    pub(super) fn spot<T: Cell>(&self, Located { at, local, .. }: Located) -> Spot<T> {
+        match local && self.local.has_halves::<T>() {
+            true => Spot::Halves([at, at + LOCAL_ROW].map(|word| self.memory.checked_place(word))),
+            false => Spot::Whole(self.memory.checked_place(at)),
         }
     }
 

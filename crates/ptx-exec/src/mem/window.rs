@@ -3,7 +3,7 @@
 //! Invariant: a window is committed memory that no other window overlaps. Dropping it returns the memory to
 //! its region.
 
-use super::{LARGE, Memory};
+use super::{LARGE, LOCAL_ROW, Memory};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -52,6 +52,15 @@ impl Window {
         // exposed its provenance). Only the thread that owns the window accesses them, and `&mut self` makes
         // the access exclusive.
         unsafe { at.write_bytes(0, (end - start) as usize) };
+    }
+
+    /// Makes the first rows of the local memories of a warp new, where the words of all lanes at one offset
+    /// are a row. The pattern starts at the first byte of each lane's memory.
+    pub(super) fn clear_rows(&mut self, rows: u64) {
+        if self.memory.has_fill() {
+            return self.memory.repeat_words(self.start, rows.min(self.bytes / LOCAL_ROW));
+        }
+        self.clear(0..rows * LOCAL_ROW);
     }
 }
 

@@ -24,7 +24,7 @@ use crate::fault_context::LaneRegisters;
 use crate::frame::{WarpFrame, register_bytes};
 use crate::interp::Stopped;
 use crate::lanes::LANES;
-use crate::mem::{Memory, MemoryError, Reach, View, Withdrawal, attempt};
+use crate::mem::{LocalLayout, Memory, MemoryError, Reach, View, Withdrawal, attempt};
 use crate::native::{ExitCounts, Native, NativeCache, Supply};
 use crate::pool::{Help, Pool};
 use crate::stamps::Stamps;
@@ -88,6 +88,8 @@ pub(crate) struct GridRun {
     pub(crate) params: (u64, u64),
     /// Bytes of local memory of a thread.
     pub(crate) stack_bytes: u64,
+    /// How the local memories of a warp's lanes lie in memory.
+    pub(crate) local_layout: LocalLayout,
     /// OS threads.
     pub(crate) threads: u32,
     /// Schedule seed.
@@ -776,7 +778,7 @@ impl Launching {
                 view.set_shared(window.start(), window.bytes());
             }
             let state = WarpState::new(Arc::clone(&run.shape), [0; 3], warp);
-            warps.push(WarpFrame::new(state, view, local));
+            warps.push(WarpFrame::new(state, view, local, run.local_layout));
         }
         self.watch(&mut warps);
         Ok(Box::new(Cta::new(&run.shape, warps, shared)))

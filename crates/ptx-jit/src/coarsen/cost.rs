@@ -255,6 +255,7 @@ fn access(plan: &Plan, width: u64, count: u64) -> u64 {
         }
         Strategy::PerLane(_) => each * count,
         Strategy::ContiguityTest(_) => 6 * count,
+        Strategy::LocalWords => elements * count,
         Strategy::Atomic(_) => each * count,
     }
 }

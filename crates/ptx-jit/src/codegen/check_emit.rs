@@ -104,7 +104,8 @@ impl Codegen<'_> {
         match addresses {
             Addresses::Same(address) => {
                 let mut fits = inside(self, *address, reach.lo);
-                if let Some(thread) = self.entry.thread.filter(|_| reach.space == Space::Generic) {
+                let may_be_local = reach.space == Space::Generic && self.is_one_word(reach.align);
+                if let Some(thread) = self.entry.thread.filter(|_| may_be_local) {
                     let first = self.b.add(*address, self.c64(reach.lo as u64));
                     fits = self.b.or(fits, thread.has_local(self, first, span));
                 }

@@ -22,6 +22,7 @@ use crate::wir::{Affine, Kind, Op, Shape, Site};
 use ptx::check::module::AddressSize;
 use ptx::ir::{Addr, Base, Inst, RegClass, Src};
 use ptx::isa::{Sem, Space, Ty};
+use ptx_exec::mem::LocalLayout;
 use ptx_exec::watch::Object;
 use std::mem::{offset_of, size_of};
 use std::rc::Rc;
@@ -215,6 +216,7 @@ impl Codegen<'_> {
                 let base = shift(self, spread.base);
                 Addresses::ScaledIndex(ScaledIndex { base, ..spread })
             }
+            Form::Local | Form::EachLocal => unreachable!("ptxvm bug: a form of addresses of the process"),
             Form::Each => {
                 let mut chunks = Vec::new();
                 for c in 0..self.chunks() {
@@ -564,8 +566,15 @@ impl Codegen<'_> {
         Some((fits, self.placed(access, addresses)?))
     }
 
-    /// Guest addresses as host addresses.
+    /// Guest addresses as host addresses. Those of local memory remain offsets where its words are
+    /// interleaved ([`local_words`](super::local_words)).
     pub(super) fn placed(&mut self, access: Access, addresses: &Addresses) -> Option<Addresses> {
+        if access.space == Space::Local && self.planner().local_layout() == LocalLayout::ByWord {
+            return Some(match addresses {
+                Addresses::Same(offset) => Addresses::Same(*offset),
+                _ => Addresses::Each(self.each(addresses)),
+            });
+        }
         if access.space == Space::Local {
             let (origin, stride) =
                 (self.load64(offset_of!(Frame, local)), self.load64(offset_of!(Frame, local) + 8));
@@ -602,6 +611,9 @@ impl Codegen<'_> {
         };
         let scalar = |place: &Value| self.b.add(*place, origin);
         Some(match addresses {
+            Addresses::Same(address) if access.space == Space::Generic => {
+                Addresses::Same(self.own_or_other(access, *address))
+            }
             Addresses::Same(address) => Addresses::Same(scalar(address)),
             Addresses::Affine(bases, pattern) => {
                 Addresses::Affine(bases.iter().map(scalar).collect(), pattern.clone())

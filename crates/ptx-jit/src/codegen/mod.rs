@@ -36,6 +36,7 @@ mod index_tests;
 mod inst;
 mod interleaved;
 pub(crate) mod load_store;
+mod local_words;
 mod loop_predication;
 mod mask;
 mod mask_tree;

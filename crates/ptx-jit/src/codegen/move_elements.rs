@@ -78,6 +78,7 @@ impl Codegen<'_> {
                 let loaded = self.load_contiguous_or(plan, apart, places, mask);
                 by_destination(self.extend_chunks(loaded, access, op), access)
             }
+            Strategy::LocalWords => self.load_local(plan, places, op),
             Strategy::Atomic(_) => unreachable!("ptxvm bug: no strategy of a load"),
         }
     }
@@ -372,6 +373,7 @@ impl Codegen<'_> {
                     self.scattered(how, pointers, self.lanes(plan, mask, c), plan.access, values);
                 }
             }
+            Strategy::LocalWords => self.store_local(plan, places, op, values),
             Strategy::ContiguityTest(_) | Strategy::Atomic(_) => {
                 unreachable!("ptxvm bug: no strategy of a store")
             }

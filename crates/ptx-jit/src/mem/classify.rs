@@ -9,6 +9,7 @@ use crate::wir::{Affine, Func, Kind, Op, Shape, Value};
 use ptx::check::module::AddressSize;
 use ptx::ir::{Addr, Base, Inst, Program, RegClass, Src};
 use ptx::isa::{Sem, Space, Ty, TyKind};
+use ptx_exec::mem::LocalLayout;
 
 /// What accesses are classified by.
 #[derive(Clone, Copy)]
@@ -70,8 +71,11 @@ impl Classes<'_> {
     }
 
     /// The form of the host addresses of an access whose addresses in its state space have this form.
-    pub(crate) fn placed(self, space: Space, form: Form) -> Form {
+    /// `local`: how local memory lies in memory.
+    pub(crate) fn placed(self, space: Space, form: Form, local: LocalLayout) -> Form {
         match (space, form) {
+            (Space::Local, Form::Same) if local == LocalLayout::ByWord => Form::Local,
+            (Space::Local, _) if local == LocalLayout::ByWord => Form::EachLocal,
             // Scalar code knows its lane, and so the address.
             (Space::Local, Form::Same) if self.width == 1 => Form::Same,
             // Each lane has its own local memory, a constant distance after the previous lane's.

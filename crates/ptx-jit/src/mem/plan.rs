@@ -16,6 +16,7 @@ use crate::wir::{Affine, Block, BlockId, Func, LaunchShape, Op, OpKind, Site};
 use ptx::ir::{Addr, Base, Function, Inst, Program, Src};
 use ptx::isa::{AtomOp, Op as O, Sem, Space, Ty};
 use ptx_exec::layout::Layout;
+use ptx_exec::mem::LocalLayout;
 use ptx_exec::watch::AccessObjects;
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
@@ -36,6 +37,11 @@ pub(crate) struct Planner<'a> {
 impl Planner<'_> {
     pub(crate) fn vectors(self) -> Vectors {
         Vectors { level: self.target.level(), width: self.launch.chunk, lanes: self.launch.lanes() }
+    }
+
+    /// How local memory lies in memory. Observers that restrict accesses follow the addresses of bytes.
+    pub(crate) fn local_layout(self) -> LocalLayout {
+        if self.objects.is_some() { LocalLayout::Apart } else { LocalLayout::ByWord }
     }
 
     /// The plans of the accesses of each block, by index.
@@ -65,6 +71,10 @@ impl Planner<'_> {
             }
             let (mut access, guest) = classes.classify(inst, op, write, full)?;
             if access.space == Space::Param {
+                return None;
+            }
+            // The interpreter executes atomic operations on local memory.
+            if matches!(inst.op, O::Atom | O::Red) && access.space == Space::Local {
                 return None;
             }
             access.postponed = self.postpones((inst, op), access);
@@ -116,7 +126,7 @@ impl Planner<'_> {
         classes: Classes<'_>,
         active: ActiveLanes,
     ) -> Plan {
-        let form = classes.placed(access.space, guest.clone());
+        let form = classes.placed(access.space, guest.clone(), self.local_layout());
         let strategy = match inst.op {
             O::Atom | O::Red => {
                 let kind = inst.mods.atom_op();
@@ -182,7 +192,13 @@ fn atomic(form: &Form, combines: bool) -> Atomic {
     match form {
         Form::Same if combines => Atomic::Combined,
         Form::ScaledIndex(_) | Form::Each if combines => Atomic::SameAddressTest,
-        Form::Same | Form::Affine(_) | Form::Rows(_) | Form::ScaledIndex(_) | Form::Each => Atomic::EachLane,
+        Form::Same
+        | Form::Affine(_)
+        | Form::Rows(_)
+        | Form::ScaledIndex(_)
+        | Form::Each
+        | Form::Local
+        | Form::EachLocal => Atomic::EachLane,
     }
 }
 
@@ -282,7 +298,10 @@ pub(crate) fn in_warp_loop(plan: &Plan, classes: Classes<'_>, level: Level) -> O
         }
         other => other.clone(),
     };
-    let form = classes.placed(plan.access.space, guest.clone());
+    let form = match plan.form {
+        Form::Local | Form::EachLocal => return None,
+        _ => classes.placed(plan.access.space, guest.clone(), LocalLayout::Apart),
+    };
     let active = ActiveLanes { whole: true, chunks: vec![Active::All; vectors.chunks() as usize] };
     let strategy = vectors.select(plan.access, &form, &active);
     Some(Plan { access: plan.access, guest, form, active, strategy, inside: plan.inside, strip: None })

@@ -25,6 +25,14 @@ impl Plan {
                     "vector loads where a test at run time finds the indices consecutive, else a gather";
                 vec![(true, how.into())]
             }
+            (Strategy::LocalWords, Form::EachLocal) => {
+                let how = if *write { "a scatter" } else { "a gather" };
+                vec![(false, format!("{how}: each lane has an offset of its own in local memory").into())]
+            }
+            (Strategy::LocalWords, _) => {
+                let how = if *write { "vector stores" } else { "vector loads" };
+                vec![(true, format!("{how}: words of local memory at one offset").into())]
+            }
             (Strategy::Atomic(how), _) => vec![match how {
                 Atomic::Combined => (true, "one atomic operation with the sum of all lanes".into()),
                 Atomic::SameAddressTest => (true, SAME_ADDRESS.into()),

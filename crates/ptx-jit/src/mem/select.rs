@@ -44,6 +44,7 @@ impl Vectors {
                 };
                 Strategy::Chunks { tiles: Vec::new(), chunks: (0..self.chunks()).map(chunk).collect() }
             }
+            (Form::Local | Form::EachLocal, _) => Strategy::LocalWords,
             (Form::ScaledIndex(_) | Form::Each, write) => {
                 let narrow = !write && access.bits * access.count < 32 && self.level == Level::Avx512;
                 let chunk = |own: &Active| match narrow {

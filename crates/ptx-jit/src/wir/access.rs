@@ -44,6 +44,10 @@ pub(crate) enum Form {
     ScaledIndex(u64),
     /// Each lane has an address of its own.
     Each,
+    /// One offset in the local memory of each lane, where the words of all lanes at an offset are neighbours.
+    Local,
+    /// An offset of its own for each lane in its local memory, with the same layout.
+    EachLocal,
 }
 
 /// The lanes of a chunk that make an access.
@@ -142,6 +146,8 @@ pub(crate) enum Strategy {
     /// One vector load for each chunk where a test at run time finds the indices of all chunks consecutive,
     /// and otherwise each lane on its own.
     ContiguityTest(Vec<PerLane>),
+    /// Words of local memory: a vector for each chunk, or a gather.
+    LocalWords,
     /// An atomic operation.
     Atomic(Atomic),
 }

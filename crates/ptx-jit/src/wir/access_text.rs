@@ -19,6 +19,7 @@ impl fmt::Display for Plan {
                 write!(f, "contiguity test, else ")?;
                 self.chunks(f, chunks)
             }
+            Strategy::LocalWords => write!(f, "words"),
             Strategy::Atomic(how) => {
                 f.write_str(match how {
                     Atomic::Combined => "combined",
@@ -67,6 +68,8 @@ impl fmt::Display for Form {
             Form::Rows(_) => write!(f, "rows"),
             Form::ScaledIndex(scale) => write!(f, "index*{scale}"),
             Form::Each => write!(f, "each"),
+            Form::Local => write!(f, "local"),
+            Form::EachLocal => write!(f, "each local"),
         }
     }
 }

@@ -15,6 +15,7 @@ mod inlined;
 mod large;
 #[path = "../support/levels.rs"]
 mod levels;
+mod local_memory;
 mod matrix;
 mod native;
 mod parts;

@@ -72,6 +72,9 @@ impl Codegen<'_> {
         addresses: &Addresses,
         count: u32,
     ) -> Option<(Value, Addresses)> {
+        if access.space == Space::Local {
+            return None;
+        }
         let bytes = access.bytes();
         let reach = Reach {
             site,

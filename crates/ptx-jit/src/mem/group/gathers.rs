@@ -95,7 +95,8 @@ impl Grouping<'_> {
             Some((access, Form::ScaledIndex(scale))) => {
                 matches!(access.space, Space::Global | Space::Generic) && scale != u64::from(access.bits / 8)
             }
-            Some((_, Form::Same | Form::Affine(_) | Form::Rows(_))) | None => false,
+            Some((_, Form::Same | Form::Affine(_) | Form::Rows(_) | Form::Local | Form::EachLocal))
+            | None => false,
         }
     }
 

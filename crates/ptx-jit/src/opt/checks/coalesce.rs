@@ -198,7 +198,7 @@ impl<'a> Coalescing<'a> {
                 }
             }
             // Lanes may access several allocations, which one comparison of extremes cannot check.
-            Form::ScaledIndex(_) | Form::Each => {
+            Form::ScaledIndex(_) | Form::Each | Form::Local | Form::EachLocal => {
                 if !matches!(access.space, Space::Shared | Space::Local) {
                     return Err(Why::Each);
                 }

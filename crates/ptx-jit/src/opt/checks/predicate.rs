@@ -63,7 +63,7 @@ fn is_predicated(header: &PredicatedLoop, group: &CheckGroup, vectors: Vectors) 
         Form::Affine(pattern) | Form::Rows(pattern) => {
             vectors.is_regular(reach.space, reach.align, pattern, true)
         }
-        Form::ScaledIndex(_) | Form::Each => false,
+        Form::ScaledIndex(_) | Form::Each | Form::Local | Form::EachLocal => false,
     };
     let space = matches!(reach.space, Space::Global | Space::Const | Space::Generic | Space::Shared);
     regular && space && step.by % i64::from(reach.align) == 0
