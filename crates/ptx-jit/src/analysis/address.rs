@@ -5,6 +5,7 @@
 //! address may have been moved out of the space that it was made in, so every access still needs its check.
 
 use super::expr::{Arith, Expr, Operand, operands};
+use super::local_frame;
 use super::range::Bound;
 use crate::wir::{Func, Kind, Op, OpKind, Shape, Value};
 use ptx::ir::{Function, Inst, RegClass, Src};
@@ -20,7 +21,16 @@ pub(crate) enum Provenance {
     /// From an address of shared memory.
     Shared,
     /// From this address of local memory, the same in all lanes, and a constant.
-    Local(Value, i64),
+    Local(LocalBase, i64),
+}
+
+/// An address of local memory that is the same in all lanes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LocalBase {
+    /// A value.
+    Value(Value),
+    /// The start of the function's variables in local memory.
+    Frame,
 }
 
 /// A scalar plus scaled 32-bit indices of the lanes.
@@ -78,6 +88,8 @@ impl AddressFacts {
     /// Finds them.
     pub(crate) fn find(func: &Func, function: &Function, bounds: &[Option<Bound>]) -> Self {
         let mut facts = AddressFacts::default();
+        let own = local_frame::generic(func, function).into_iter();
+        facts.provenance.extend(own.map(|(value, at)| (value, Provenance::Local(LocalBase::Frame, at))));
         let search = Search { func, bounds };
         for id in func.reverse_postorder() {
             for op in &func.blocks[id.0 as usize].ops {
@@ -87,7 +99,7 @@ impl AddressFacts {
                     continue;
                 }
                 if let Some(from) = search.provenance(&facts, inst, op) {
-                    facts.provenance.insert(*def, from);
+                    facts.provenance.entry(*def).or_insert(from);
                 }
                 let form = search.scaled(&facts, inst, op, *def);
                 if let Some(form) = form.filter(|form| form.scale != 0 && form.scale <= SCALES) {
@@ -128,7 +140,7 @@ impl Search<'_> {
             (Arith::ToGeneric(Space::Local), [Operand::Value(first)])
                 if inst.guard.is_none() && self.shape(*first).is_uniform() =>
             {
-                Some(Provenance::Local(*first, 0))
+                Some(Provenance::Local(LocalBase::Value(*first), 0))
             }
             (Arith::Copy, _) => known(0),
             (Arith::Add, [a, b]) => match (known(0).or_else(|| known(1)), a, b) {

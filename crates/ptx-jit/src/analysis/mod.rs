@@ -10,6 +10,7 @@ pub(crate) mod constant;
 pub(crate) mod divergence;
 pub(crate) mod expr;
 pub(crate) mod leading_lanes;
+mod local_frame;
 pub(crate) mod loop_kind;
 pub mod range;
 pub(crate) mod rare_mask;

@@ -9,7 +9,7 @@ use super::inst::Lanes;
 use super::mask::Mask;
 use super::scaled_index::ScaledIndex;
 use super::{Codegen, Input, Repr, Touch};
-use crate::analysis::address::Provenance;
+use crate::analysis::address::{LocalBase, Provenance};
 use crate::frame::{Frame, Window};
 use crate::isel::Operand;
 use crate::llvm::{Block, IntPred, Likely, Ordering, Value};
@@ -177,7 +177,10 @@ impl Codegen<'_> {
     ) -> Option<Addresses> {
         let provenance = self.facts.analyses.addresses.provenance(name).filter(|_| said == Space::Generic);
         if let Some(Provenance::Local(base, added)) = provenance {
-            let base = self.scalar(base);
+            let base = match base {
+                LocalBase::Value(base) => self.scalar(base),
+                LocalBase::Frame => self.load64(offset_of!(Frame, offset)),
+            };
             return Some(Addresses::Same(self.b.add(base, self.c64(added.wrapping_add(offset) as u64))));
         }
         let shared = provenance == Some(Provenance::Shared);
