@@ -314,23 +314,31 @@ impl Codegen<'_> {
         let done = self.b.append_block(self.function, "loaded");
         self.b.br(done);
         self.b.position_at_end(slow);
+        let mut ways = vec![(loaded, fast_end)];
+        if let Some(offset) = self.own_offset(&plan, &addresses, op) {
+            let loaded = self.load_local(&plan.in_local(), &Addresses::Same(offset.offset), op);
+            ways.push((loaded, self.b.current_block()));
+            self.b.br(done);
+            self.b.position_at_end(offset.elsewhere);
+        }
         let stepped = self.slow(site, inst, op, access, &addresses);
-        let slow_end = self.b.current_block();
+        ways.push((stepped, self.b.current_block()));
         self.b.br(done);
         self.b.position_at_end(done);
-        for ((def, fast), slow) in op.defs.iter().zip(loaded).zip(stepped) {
-            let merge = |a: &Value, b: &Value| {
-                let phi = self.b.phi(a.ty());
-                self.b.add_incoming(phi, *a, fast_end);
-                self.b.add_incoming(phi, *b, slow_end);
+        for (at, def) in op.defs.iter().enumerate() {
+            let values = |chunk: Option<usize>| {
+                let value = |(reps, _): &(Vec<Repr>, Block)| match (&reps[at], chunk) {
+                    (Repr::Scalar(value), None) => *value,
+                    (Repr::Chunks(chunks), Some(chunk)) => chunks[chunk],
+                    _ => unreachable!("ptxvm bug: a load of two shapes"),
+                };
+                let phi = self.b.phi(value(&ways[0]).ty());
+                ways.iter().for_each(|way| self.b.add_incoming(phi, value(way), way.1));
                 phi
             };
-            let rep = match (fast, slow) {
-                (Repr::Scalar(a), Repr::Scalar(b)) => Repr::Scalar(merge(&a, &b)),
-                (Repr::Chunks(a), Repr::Chunks(b)) => {
-                    Repr::Chunks(a.iter().zip(&b).map(|(a, b)| merge(a, b)).collect())
-                }
-                _ => unreachable!("ptxvm bug: a load of two shapes"),
+            let rep = match &ways[0].0[at] {
+                Repr::Chunks(chunks) => Repr::Chunks((0..chunks.len()).map(|c| values(Some(c))).collect()),
+                _ => Repr::Scalar(values(None)),
             };
             self.values.define(*def, rep);
         }
@@ -410,6 +418,11 @@ impl Codegen<'_> {
         let done = self.b.append_block(self.function, "stored");
         self.b.br(done);
         self.b.position_at_end(slow);
+        if let Some(offset) = self.own_offset(&plan, &addresses, op) {
+            self.store_local(&plan.in_local(), &Addresses::Same(offset.offset), op, &values);
+            self.b.br(done);
+            self.b.position_at_end(offset.elsewhere);
+        }
         self.slow(site, inst, op, access, &addresses);
         self.b.br(done);
         self.b.position_at_end(done);

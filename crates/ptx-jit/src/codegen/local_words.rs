@@ -5,14 +5,18 @@
 //! neighbouring rows, and bytes and halves are parts of words: a store reads the words and writes them again,
 //! which other lanes do not notice, since a word belongs to one lane.
 //!
+//! A generic address may be one of a variable of the function, whose address was stored somewhere. Where such
+//! an access is not in its cached bounds, it is tested whether all lanes are at one offset of their memory.
+//!
 //! Invariant: the accesses have passed their bounds checks, which compare offsets with the bytes in use.
 
 use super::load_store::Addresses;
 use super::{Codegen, Repr};
 use crate::frame::Frame;
-use crate::llvm::Value;
-use crate::wir::access::{Access, Plan};
+use crate::llvm::{Block, IntPred, Likely, Value};
+use crate::wir::access::{Access, Form, Plan};
 use crate::wir::{self, Op};
+use ptx::isa::Space;
 use ptx_exec::mem::{LOCAL_ROW, LOCAL_WORD, LocalLayout};
 use std::mem::offset_of;
 
@@ -31,7 +35,53 @@ struct Start {
     shift: Option<Value>,
 }
 
+/// Generic addresses of all active lanes at one offset in their local memory.
+pub(super) struct OwnOffset {
+    /// The offset.
+    pub(super) offset: Value,
+    /// The LLVM block for other addresses.
+    pub(super) elsewhere: Block,
+}
+
 impl Codegen<'_> {
+    /// Begins code for a generic access that is not in the cached bounds, if all active lanes are at one
+    /// offset of their local memory: a pointer to a variable of the function, which each thread has. `None`:
+    /// the function has no variables in local memory, or the addresses are not those of the lanes.
+    pub(super) fn own_offset(&mut self, plan: &Plan, addresses: &Addresses, op: &Op) -> Option<OwnOffset> {
+        let Plan { access, form, .. } = plan;
+        let is_apart = matches!(form, Form::Each | Form::ScaledIndex(_)) && access.space == Space::Generic;
+        let by_word = self.planner().local_layout() == LocalLayout::ByWord;
+        if !is_apart || !by_word || self.job.function.frame_bytes == 0 || self.entry.thread.is_some() {
+            return None;
+        }
+        let [origin, stride, top] = [0, 8, 16].map(|at| self.load64(offset_of!(Frame, local) + at));
+        let mask = self.mask(op.uses[0]);
+        let mut own = Vec::new();
+        for (c, chunk) in (0..).zip(self.each(addresses)) {
+            own.push(self.b.sub(chunk, self.strided(origin, stride, c)));
+        }
+        let (_, low, _) = self.running(self.word(mask), None);
+        let offset = self.lane_of(&own, low);
+        let mut others = None;
+        for (c, own) in (0..).zip(&own) {
+            let other = self.b.icmp(IntPred::Ne, *own, self.b.splat(offset, self.width));
+            let other = self.b.and(other, self.mask_chunk(mask, c));
+            others = Some(others.map_or(other, |others| self.b.or(others, other)));
+        }
+        let bytes = u64::from(access.bytes());
+        let more = self.b.add(top, self.c64(1));
+        let limit = self.b.intrinsic("llvm.usub.sat", &[self.int(64)], &[more, self.c64(bytes)]);
+        let inside = self.b.icmp(IntPred::Ult, offset, limit);
+        let odd = self.b.and(offset, self.c64(bytes - 1));
+        let even = self.b.icmp(IntPred::Eq, odd, self.c64(0));
+        let same = self.b.not(self.any(others?));
+        let fits = self.b.and(self.b.and(inside, even), same);
+        let [own, elsewhere] = ["own", "elsewhere"].map(|name| self.b.append_block(self.function, name));
+        self.b.cond_br(fits, own, elsewhere, Likely::Unknown);
+        self.b.position_at_end(own);
+        Some(OwnOffset { offset, elsewhere })
+    }
+
     /// Loads from local memory. Returns the values of each destination.
     pub(super) fn load_local(&mut self, plan: &Plan, places: &Addresses, op: &Op) -> Vec<Repr> {
         let access = plan.access;

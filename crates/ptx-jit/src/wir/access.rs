@@ -124,6 +124,21 @@ pub(crate) struct Plan {
     pub(crate) strip: Option<Vec<Vec<StripPlace>>>,
 }
 
+impl Plan {
+    /// The same access at one offset in local memory.
+    pub(crate) fn in_local(&self) -> Plan {
+        Plan {
+            access: Access { space: Space::Local, ..self.access },
+            guest: Form::Same,
+            form: Form::Local,
+            active: self.active.clone(),
+            strategy: Strategy::LocalWords,
+            inside: false,
+            strip: None,
+        }
+    }
+}
+
 /// The place of a lane's element in a warp strip: the row, and the index in the row. `None`: the lane
 /// accesses nothing.
 pub(crate) type StripPlace = Option<(i64, u32)>;

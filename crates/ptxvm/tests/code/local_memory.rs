@@ -88,21 +88,38 @@ fn steps() -> Vec<Step> {
     steps
 }
 
+/// How a kernel names its local memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Named {
+    /// By addresses in the state space.
+    Local,
+    /// By generic addresses.
+    Generic,
+    /// By generic addresses that are loaded from memory before each access.
+    Stored,
+}
+
 /// A kernel `k(.u64 out, .u32 given)` that makes the accesses and stores a hash of what it has loaded.
-/// `space`: `.local`, or nothing for generic addresses.
-fn text(steps: &[Step], space: &str) -> String {
+fn text(steps: &[Step], named: Named) -> String {
+    let space = if named == Named::Local { ".local" } else { "" };
     let mut text = format!(
         ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 out, .param .u32 given)\n{{\n\
          .reg .pred %p; .reg .b32 %r<8>, %w<4>; .reg .b64 %d<8>, %l<4>; .local .align 16 .b8 own[{BYTES}];\n\
          mov.u32 %r1, %tid.x; and.b32 %r2, %r1, 1; setp.ne.u32 %p, %r2, 0;\n\
          ld.param.u32 %r3, [given]; cvt.u64.u32 %d1, %r3; mov.u64 %d2, own; mov.u64 %d7, 1;\n"
     );
-    if space.is_empty() {
+    if named != Named::Local {
         text += "cvta.local.u64 %d2, %d2;\n";
+    }
+    if named == Named::Stored {
+        text += ".local .align 8 .b8 place[8];\nst.local.u64 [place], %d2;\n";
     }
     let mut line = |args: std::fmt::Arguments<'_>| text.write_fmt(args).expect("to memory");
     for (number, step) in steps.iter().enumerate() {
         let (bytes, count) = (step.bytes(), step.count as usize);
+        if named == Named::Stored {
+            line(format_args!("ld.local.u64 %d2, [place];\n"));
+        }
         let (address, more) = match step.offset {
             Offset::Constant(at) => ("%d2", at),
             Offset::Given(more) => {
@@ -182,37 +199,34 @@ fn expected(steps: &[Step], thread: u32, given: u32, first: impl Fn(usize) -> u8
 
 #[test]
 fn elements_of_all_sizes_are_where_their_thread_left_them() {
+    const PATTERN: [u8; 5] = [0xa1, 0xb2, 0xc3, 0xd4, 0xe5];
     let steps = steps();
-    let pattern = [0xa1, 0xb2, 0xc3, 0xd4, 0xe5];
-    for space in [".local", ""] {
-        let text = text(&steps, space);
-        for cpu in
-            [Cpu::Avx512, Cpu::Avx2, Cpu::Baseline].into_iter().filter(|cpu| levels::is_available(*cpu))
+    let cpus = [Cpu::Avx512, Cpu::Avx2, Cpu::Baseline].into_iter().filter(|cpu| levels::is_available(*cpu));
+    let engines = [(Engine::Jit, None), (Engine::Jit, Some(0)), (Engine::Interp, None)];
+    for (cpu, named) in cpus.flat_map(|cpu| [Named::Local, Named::Generic, Named::Stored].map(|n| (cpu, n))) {
+        let text = text(&steps, named);
+        for ((engine, team), is_filled) in engines.iter().flat_map(|engine| [(engine, false), (engine, true)])
         {
-            for (engine, team) in [(Engine::Jit, None), (Engine::Jit, Some(0)), (Engine::Interp, None)] {
-                for fill in [None, Fill::new(&pattern)] {
-                    let is_filled = fill.is_some();
-                    let options =
-                        Options { cpu: Some(cpu), team, fill, cache: levels::cache(), ..Options::default() };
-                    let vm = Vm::with(options).expect("a device");
-                    let module = vm.load("local.ptx", &text).unwrap_or_else(|error| panic!("{error}"));
-                    let kernel = module.kernel("k").expect("the kernel");
-                    let out = vm.zeros::<u64>(THREADS as usize).expect("memory");
-                    let launch = Launch::new([1, 1, 1], [THREADS, 1, 1]).threads(1).engine(engine);
-                    // The second launch uses memory that the first one has left.
-                    for given in [16, 64] {
-                        let arguments = &[Arg::buffer(&out), given.into()];
-                        let launch = launch.clone().args(&kernel, arguments).expect("arguments that fit");
-                        vm.launch(&kernel, &launch).unwrap_or_else(|error| panic!("{error}"));
-                        let first = |at: usize| if is_filled { pattern[at % pattern.len()] } else { 0 };
-                        for (thread, hash) in (0..).zip(out.read().expect("data")) {
-                            let want = expected(&steps, thread, given, first);
-                            assert_eq!(
-                                hash, want,
-                                "thread {thread}, {cpu:?}, {engine:?}, {team:?}, `{space}`"
-                            );
-                        }
-                    }
+            let options = Options {
+                target: Some(levels::target(cpu, &text)),
+                team: *team,
+                fill: Fill::new(&PATTERN).filter(|_| is_filled),
+                cache: levels::cache(),
+                ..Options::default()
+            };
+            let vm = Vm::with(options).expect("a device");
+            let module = vm.load("local.ptx", &text).unwrap_or_else(|error| panic!("{error}"));
+            let kernel = module.kernel("k").expect("the kernel");
+            let out = vm.zeros::<u64>(THREADS as usize).expect("memory");
+            // The second launch uses memory that the first one has left.
+            for given in [16, 64] {
+                let launch = Launch::new([1, 1, 1], [THREADS, 1, 1]).threads(1).engine(*engine);
+                let launch = launch.args(&kernel, &[Arg::buffer(&out), given.into()]).expect("arguments");
+                vm.launch(&kernel, &launch).unwrap_or_else(|error| panic!("{error}"));
+                let first = |at: usize| if is_filled { PATTERN[at % PATTERN.len()] } else { 0 };
+                for (thread, hash) in (0..).zip(out.read().expect("data")) {
+                    let want = expected(&steps, thread, given, first);
+                    assert_eq!(hash, want, "thread {thread}, {cpu:?}, {engine:?}, {team:?}, {named:?}");
                 }
             }
         }
