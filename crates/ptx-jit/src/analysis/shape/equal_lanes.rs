@@ -3,7 +3,8 @@
 //! A warp adds up its lanes by a butterfly: `v = v + shfl.bfly(v, 16)`, then 8, 4, 2, 1. After each step,
 //! lanes whose numbers differ in one more bit have equal values, because the operation commutes: lane `i`
 //! computes `v[i] + v[i ^ 16]`, lane `i ^ 16` computes `v[i ^ 16] + v[i]`. After the last step all lanes are
-//! equal, and so is what is computed from the sum.
+//! equal, and so is what is computed from the sum. Minima and maxima of floating-point numbers do not commute:
+//! of two zeros they give the second.
 //!
 //! Invariant: what is claimed holds for the bits of a value, up to the payload of a NaN, in all lanes of a
 //! warp. Only shuffles that all lanes execute count.
@@ -11,7 +12,7 @@
 use crate::analysis::expr::{Operand, operands};
 use crate::wir::{Affine, Func, Op, OpKind, Shape, Value};
 use ptx::ir::{Dst, Function, Inst};
-use ptx::isa::Op as O;
+use ptx::isa::{Op as O, TyKind};
 use ptx_exec::bind::shfl_semantics;
 use ptx_sem::shfl_source;
 use std::collections::HashMap;
@@ -134,7 +135,12 @@ impl Shuffles {
 
     /// The lanes that are equal because an instruction combines a value with an exchange of its lanes.
     pub(super) fn combined(&self, inst: &Inst, op: &Op) -> EqualLanes {
-        let commutes = matches!(inst.op, O::Add | O::Mul | O::Min | O::Max | O::And | O::Or | O::Xor);
+        let commutes = match inst.op {
+            O::Add | O::Mul | O::And | O::Or | O::Xor => true,
+            // Of two zeros with different signs, the result is the second one.
+            O::Min | O::Max => inst.mods.ty().kind() != TyKind::Float,
+            _ => false,
+        };
         let all = operands(inst, op);
         let ([Some(a), Some(b)], true) = ([0, 1].map(|at| all.get(at).and_then(|o| o.value())), commutes)
         else {
