@@ -24,12 +24,12 @@ pub(super) fn read<S: Slot>(sreg: Sreg, component: u8) -> Result<Operand<S>, Mis
         Sreg::Ntid => uniform(move |warp| vector(warp.grid.ntid, axis)),
         Sreg::Ctaid => uniform(move |warp| vector(warp.ctaid, axis)),
         Sreg::Nctaid => uniform(move |warp| vector(warp.grid.nctaid, axis)),
-        Sreg::Laneid => by_lane(|lane| lane),
-        Sreg::LanemaskEq => by_lane(|lane| 1 << lane),
-        Sreg::LanemaskLe => by_lane(|lane| (2 << lane) - 1),
-        Sreg::LanemaskLt => by_lane(|lane| (1 << lane) - 1),
-        Sreg::LanemaskGe => by_lane(|lane| (u64::from(u32::MAX) << lane) & u64::from(u32::MAX)),
-        Sreg::LanemaskGt => by_lane(|lane| (u64::from(u32::MAX) << (lane + 1)) & u64::from(u32::MAX)),
+        Sreg::Laneid
+        | Sreg::LanemaskEq
+        | Sreg::LanemaskLe
+        | Sreg::LanemaskLt
+        | Sreg::LanemaskGe
+        | Sreg::LanemaskGt => by_lane(move |lane| sreg.of_lane(lane as u32).unwrap_or_default().into()),
         Sreg::Warpid => uniform(|warp| u64::from(warp.warpid)),
         Sreg::Nwarpid => uniform(|warp| u64::from(warp.grid.warps())),
         Sreg::Smid => uniform(|warp| u64::from(warp.smid)),

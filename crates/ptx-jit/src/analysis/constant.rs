@@ -497,30 +497,15 @@ impl Search<'_> {
 
     /// A special register that is the same in every CTA and coarse warp.
     fn sreg(&self, sreg: Sreg, axis: usize) -> Option<Chunks> {
-        let lane_of = |lane: u32| lane % LANES as u32;
         Some(match sreg {
             Sreg::Tid if axis < 3 => self.tid(axis),
             Sreg::Tid | Sreg::Ntid | Sreg::Ctaid | Sreg::Nctaid if axis > 2 => self.uniform(0),
             Sreg::Ntid => self.uniform(self.facts.launch.ntid[axis].into()),
-            Sreg::Laneid
-            | Sreg::LanemaskEq
-            | Sreg::LanemaskLe
-            | Sreg::LanemaskLt
-            | Sreg::LanemaskGe
-            | Sreg::LanemaskGt
-                if self.facts.launch.is_scalar() =>
-            {
-                return None;
+            _ if self.facts.launch.is_scalar() => return None,
+            _ => {
+                sreg.of_lane(0)?;
+                self.by_lane(|lane| sreg.of_lane(lane).unwrap_or_default().into())
             }
-            Sreg::Laneid => self.by_lane(|lane| lane_of(lane).into()),
-            Sreg::LanemaskEq => self.by_lane(|lane| 1 << lane_of(lane)),
-            Sreg::LanemaskLe => self.by_lane(|lane| (2 << lane_of(lane)) - 1),
-            Sreg::LanemaskLt => self.by_lane(|lane| (1 << lane_of(lane)) - 1),
-            Sreg::LanemaskGe => self.by_lane(|lane| (u32::MAX << lane_of(lane)).into()),
-            Sreg::LanemaskGt => {
-                self.by_lane(|lane| ((u64::from(u32::MAX) << (lane_of(lane) + 1)) as u32).into())
-            }
-            _ => return None,
         })
     }
 

@@ -584,20 +584,11 @@ impl<'a> Codegen<'a> {
             | Sreg::LanemaskLe
             | Sreg::LanemaskLt
             | Sreg::LanemaskGe
-            | Sreg::LanemaskGt
-                if self.entry.thread.is_some() =>
-            {
-                return self.of_thread(sreg);
-            }
-            Sreg::Laneid => return Some(self.by_lane(lanes, |lane| lane % LANES)),
-            Sreg::LanemaskEq => return Some(self.by_lane(lanes, |lane| 1 << (lane % LANES))),
-            Sreg::LanemaskLe => {
-                return Some(self.by_lane(lanes, |lane| ((2u64 << (lane % LANES)) - 1) as u32));
-            }
-            Sreg::LanemaskLt => return Some(self.by_lane(lanes, |lane| (1 << (lane % LANES)) - 1)),
-            Sreg::LanemaskGe => return Some(self.by_lane(lanes, |lane| u32::MAX << (lane % LANES))),
-            Sreg::LanemaskGt => {
-                return Some(self.by_lane(lanes, |lane| (u64::from(u32::MAX) << (lane % LANES + 1)) as u32));
+            | Sreg::LanemaskGt => {
+                return match self.entry.thread {
+                    Some(_) => self.of_thread(sreg),
+                    None => Some(self.by_lane(lanes, |lane| sreg.of_lane(lane).unwrap_or_default())),
+                };
             }
             Sreg::Tid
             | Sreg::Envreg(_)

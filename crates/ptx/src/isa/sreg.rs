@@ -150,6 +150,23 @@ impl Sreg {
         }
     }
 
+    /// The value in a lane of a warp, if that depends on the number of the lane alone. PTX ISA §10.3, §10.11 to
+    /// §10.15.
+    pub const fn of_lane(self, lane: u32) -> Option<u32> {
+        let lane = lane % 32;
+        let own = 1 << lane;
+        let before = own - 1;
+        Some(match self {
+            Sreg::Laneid => lane,
+            Sreg::LanemaskEq => own,
+            Sreg::LanemaskLe => before | own,
+            Sreg::LanemaskLt => before,
+            Sreg::LanemaskGe => !before,
+            Sreg::LanemaskGt => !(before | own),
+            _ => return None,
+        })
+    }
+
     /// Whether it counts executed instructions, so that each read can give another value. PTX ISA §10.16,
     /// §10.17, §10.21.
     pub const fn is_clock(self) -> bool {
