@@ -22,7 +22,7 @@ pub(crate) mod thread_constant;
 use crate::tuning::{LARGE_FUNCTION_MIN_INSTRUCTIONS, READERS_MAX_BLOCKS};
 use crate::wir::dom::Dominators;
 use crate::wir::uses::{DefUse, Readers};
-use crate::wir::{Func, LaunchShape, Op, OpKind};
+use crate::wir::{Block, BlockId, Func, LaunchShape, Op, OpKind, Term};
 use ptx::ir::{Function, Program};
 use ptx::isa::{Space, TyKind};
 use ptx_exec::layout::Layout;
@@ -48,6 +48,16 @@ pub(crate) struct Analyses {
 }
 
 impl Analyses {
+    /// Whether a block under a mask may be emitted in several versions: its results reach other blocks
+    /// through phis only, because it dominates no other block, and nothing is stored in barrier slots where it
+    /// ends.
+    pub(crate) fn may_have_versions(&self, func: &Func, id: BlockId) -> bool {
+        let Block { term: Term::Goto(next), full: false, .. } = func.blocks[id.0 as usize] else {
+            return false;
+        };
+        !self.dominators.dominates(id, next) && !func.stores_on(id, next)
+    }
+
     /// The range of each value, and the constants among the values.
     pub(crate) fn constants(
         func: &Func,

@@ -17,7 +17,7 @@ use crate::mem::remarks::Remark;
 use crate::tuning::PREFIX_VERSIONS_MAX;
 use crate::wir::decision::Decision;
 use crate::wir::version::{LeadingVersion, LeadingVersions, Version};
-use crate::wir::{Block, BlockId, OpKind, Term, Value};
+use crate::wir::{BlockId, OpKind, Value};
 use std::rc::Rc;
 
 /// Why a block under another mask has no such versions.
@@ -39,7 +39,7 @@ impl Decision<LeadingVersions> {
 pub(crate) fn has_versions(planner: Planner<'_>, analyses: &Analyses, id: BlockId) -> bool {
     let Planner { func, function, .. } = planner;
     let masks = Masks { func, function, analyses };
-    is_free(planner, id)
+    analyses.may_have_versions(func, id)
         && mask_of(planner, analyses, id).is_some_and(|mask| masks.leading_lanes(mask).is_some())
 }
 
@@ -55,7 +55,10 @@ pub(crate) fn decide(
     let (mut decisions, mut versioned) = (Vec::new(), 0);
     let continued =
         |id: &BlockId| func.blocks[id.0 as usize].strips.as_ref().is_some_and(|strips| strips.continued);
-    for id in func.reverse_postorder().into_iter().filter(|id| is_free(planner, *id) && !continued(id)) {
+    for id in func.reverse_postorder().into_iter().filter(|id| !continued(id)) {
+        if !analyses.may_have_versions(func, id) {
+            continue;
+        }
         let decision = if versioned == PREFIX_VERSIONS_MAX {
             Decision::Missed("the function has the most versions that it may have")
         } else if let Some(mask) = mask_of(planner, analyses, id) {
@@ -75,14 +78,6 @@ pub(crate) fn decide(
         decisions.push((id, decision));
     }
     decisions
-}
-
-/// Whether a block is under a mask, its results reach other blocks through phis only, and nothing is stored
-/// in barrier slots where it ends.
-fn is_free(planner: Planner<'_>, id: BlockId) -> bool {
-    let func = planner.func;
-    let Block { term: Term::Goto(next), full: false, .. } = func.blocks[id.0 as usize] else { return false };
-    func.blocks[next.0 as usize].preds.iter().any(|from| *from != id) && !func.stores_on(id, next)
 }
 
 /// The mask that a block is executed under: a mask of another block, which is not known.

@@ -20,7 +20,7 @@ use crate::opt::checks::coalesce::Coalescing;
 use crate::tuning::{UNMASKED_VERSION_MAX_OPS, UNMASKED_VERSIONS_MAX};
 use crate::wir::decision::Decision;
 use crate::wir::version::{Unmasked, Version};
-use crate::wir::{Block, BlockId, Kind, Op, OpKind, Shape, Term, Value};
+use crate::wir::{BlockId, Kind, Op, OpKind, Shape, Value};
 use ptx::ir::{Addr, Base, Inst, RegClass, Src};
 use ptx::isa::{Op as O, Sem, Space};
 use std::rc::Rc;
@@ -59,7 +59,7 @@ impl<'a> Versioning<'a> {
         let large = is_large(func);
         let (mut decisions, mut versions) = (Vec::new(), 0);
         for id in func.reverse_postorder() {
-            if !self.is_free(id) {
+            if !self.analyses.may_have_versions(func, id) {
                 continue;
             }
             let decision = if large {
@@ -75,15 +75,6 @@ impl<'a> Versioning<'a> {
             decisions.push((id, decision));
         }
         decisions
-    }
-
-    /// Whether a block is under a mask, its results reach other blocks through phis only, and nothing is
-    /// stored in barrier slots where it ends.
-    fn is_free(&self, id: BlockId) -> bool {
-        let blocks = &self.planner.func.blocks;
-        let Block { term: Term::Goto(next), full: false, .. } = blocks[id.0 as usize] else { return false };
-        let stores = self.planner.func.stores_on(id, next);
-        !stores && blocks[next.0 as usize].preds.iter().any(|from| *from != id)
     }
 
     /// How the version of a block accesses memory.
