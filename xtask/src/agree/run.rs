@@ -75,7 +75,11 @@ pub(crate) enum Outcome {
 /// Whether threads of a warp or a CTA read what others of them have written, without waiting for each other.
 /// That the lanes of a warp execute each instruction together is true in the interpreter and of vectors only.
 fn shares_in_warp(program: &Program) -> bool {
-    program.lines.iter().any(|line| ["[%wrp", "[%cell"].iter().any(|place| line.text.contains(place)))
+    let has =
+        |texts: &[&str]| program.lines.iter().any(|line| texts.iter().all(|text| line.text.contains(text)));
+    // A place is also chosen by an index, which is added to it.
+    let by_index = has(&[", %wrp;"]) || has(&[", %cell;"]);
+    has(&["[%wrp"]) || has(&["[%cell"]) || by_index && has(&["st.global", "[%da+"])
 }
 
 impl Machines {
