@@ -49,8 +49,8 @@ pub(crate) struct Analyses {
 
 impl Analyses {
     /// Whether a block under a mask may be emitted in several versions: its results reach other blocks
-    /// through phis only, because it dominates no other block, and nothing is stored in barrier slots where it
-    /// ends.
+    /// through phis only, because it dominates no other block, and nothing is stored in barrier slots where
+    /// it ends.
     pub(crate) fn may_have_versions(&self, func: &Func, id: BlockId) -> bool {
         let Block { term: Term::Goto(next), full: false, .. } = func.blocks[id.0 as usize] else {
             return false;

@@ -150,8 +150,8 @@ impl Sreg {
         }
     }
 
-    /// The value in a lane of a warp, if that depends on the number of the lane alone. PTX ISA §10.3, §10.11 to
-    /// §10.15.
+    /// The value in a lane of a warp, if that depends on the number of the lane alone. PTX ISA §10.3, §10.11
+    /// to §10.15.
     pub const fn of_lane(self, lane: u32) -> Option<u32> {
         let lane = lane % 32;
         let own = 1 << lane;

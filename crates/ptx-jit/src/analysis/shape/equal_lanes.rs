@@ -3,8 +3,8 @@
 //! A warp adds up its lanes by a butterfly: `v = v + shfl.bfly(v, 16)`, then 8, 4, 2, 1. After each step,
 //! lanes whose numbers differ in one more bit have equal values, because the operation commutes: lane `i`
 //! computes `v[i] + v[i ^ 16]`, lane `i ^ 16` computes `v[i ^ 16] + v[i]`. After the last step all lanes are
-//! equal, and so is what is computed from the sum. Minima and maxima of floating-point numbers do not commute:
-//! of two zeros they give the second.
+//! equal, and so is what is computed from the sum. Minima and maxima of floating-point numbers do not
+//! commute: of two zeros they give the second.
 //!
 //! Invariant: what is claimed holds for the bits of a value, up to the payload of a NaN, in all lanes of a
 //! warp. Only shuffles that all lanes execute count.
