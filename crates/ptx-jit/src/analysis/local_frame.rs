@@ -38,7 +38,7 @@ pub(super) fn generic(func: &Func, function: &Function) -> HashMap<Value, i64> {
     }
     let search = Search { func, function, registers: registers(function) };
     let mut known = HashMap::new();
-    // What is not known yet does not count in a phi, so what is found later may disprove it.
+    // The analysis is optimistic: a phi ignores operands that have no result yet. It ends at a fixed point.
     while search.visit(&mut known) {}
     let generic = |(value, known): (Value, Known)| match known {
         Known::Generic(offset) => Some((value, offset)),
