@@ -27,7 +27,8 @@ use crate::target::Level;
 use crate::tuning::{
     COARSE_WARP_MAX, COARSE_WARP_MAX_CODE, COARSE_WARP_MAX_CODE_AVX512, COARSE_WARP_MAX_CODE_ON_DEMAND,
     COARSE_WARP_MAX_CODE_WHOLE_CTA, COARSE_WARP_MAX_CODE_WHOLE_CTA_AVX2, COARSE_WARP_MAX_WHOLE_CTA,
-    LOCKSTEP_MAX_CHUNKS, QUICK_WARP_MAX_CODE, coarse_warp_carried, coarse_warp_registers,
+    COARSE_WARP_SPILLED, LOCKSTEP_MAX_CHUNKS, QUICK_WARP_MAX_CODE, coarse_warp_carried,
+    coarse_warp_registers,
 };
 use crate::wir;
 use crate::wir::{Exit, ExitReason, Func, Kind, LaunchShape, OpKind, Shape, Term};
@@ -188,6 +189,9 @@ fn sizes(
             // CTA, values between barriers would be carried in registers all the same.
             let apart = by_registers < 2 && is_apart(func, function, chunks, level);
             let by_registers = if apart { warps / 2 } else { by_registers };
+            // If each loop has a barrier, single warps store their values as often as coarse ones spill.
+            let spilled = by_registers < COARSE_WARP_SPILLED && effects::all_loops_have_barriers(function);
+            let by_registers = if spilled { COARSE_WARP_SPILLED } else { by_registers };
             let within = largest(COARSE_WARP_MAX.min(by_registers).max(1));
             // The whole CTA is worth it in two cases. Either no vector lives across a barrier, and all values
             // that differ between threads are constants. Or values that live across barriers are written
@@ -206,6 +210,7 @@ fn sizes(
                 true if pressure == 0 => (warps, "the whole CTA: no vector lives across a barrier"),
                 true => (warps, "the whole CTA: no loop has a barrier"),
                 false if within == 1 => (1, "values that live across barriers take all registers"),
+                false if spilled => (within, "single warps would store their values at each barrier, too"),
                 false => (within, "as many as keep their values in registers"),
             };
             Sizes { first, within, apart, ..Sizes::of(first, why) }

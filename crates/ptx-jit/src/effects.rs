@@ -278,7 +278,17 @@ pub(crate) fn waiting_blocks(function: &Function) -> Vec<bool> {
 
 /// Whether there are loops, but no barrier in any.
 pub(crate) fn loops_between_barriers(function: &Function) -> bool {
-    let barrier = |block: &ptx::ir::Block| matches!(block.term, ptx::ir::Terminator::Barrier { .. });
     let all = loops(function);
-    !all.is_empty() && !all.iter().any(|one| function.blocks[one.blocks()].iter().any(barrier))
+    !all.is_empty() && !all.iter().any(|one| has_barrier(function, one))
+}
+
+/// Whether each loop of the function has a barrier.
+pub(crate) fn all_loops_have_barriers(function: &Function) -> bool {
+    loops(function).iter().all(|one| has_barrier(function, one))
+}
+
+/// Whether a loop has a barrier.
+fn has_barrier(function: &Function, one: &Loop) -> bool {
+    let barrier = |block: &ptx::ir::Block| matches!(block.term, ptx::ir::Terminator::Barrier { .. });
+    function.blocks[one.blocks()].iter().any(barrier)
 }
