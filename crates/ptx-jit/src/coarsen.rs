@@ -359,8 +359,8 @@ fn weight(func: &Func, function: &Function, shape: LaunchShape) -> usize {
         let accesses = node.ops.iter().filter(|op| is_access(op, function));
         let within = |op: &crate::wir::Op| {
             let OpKind::Inst(site) = op.kind else { return false };
-            let shared = site.inst(function).is_some_and(|inst| inst.mods.space() == Space::Shared);
-            shared
+            let near = |inst: &Inst| matches!(inst.mods.space(), Space::Shared | Space::Param);
+            site.inst(function).is_some_and(near)
                 && op.uses.get(1).is_some_and(|name| {
                     shape.is_alone() && constant[name.0 as usize]
                         || bounds[name.0 as usize].is_none_or(|bound| bound.high < NEAR)
@@ -379,7 +379,7 @@ fn is_access(op: &crate::wir::Op, function: &Function) -> bool {
     let OpKind::Inst(site) = op.kind else { return false };
     site.inst(function).is_some_and(|inst| {
         matches!(inst.op, Op::Ld | Op::LdNc | Op::Ldu | Op::St | Op::Atom | Op::Red)
-            && !matches!(inst.srcs.first(), Some(Src::Addr(Addr { base: Base::KernelParam, .. })))
+            && !effects::reads_parameter(inst)
     })
 }
 

@@ -6,7 +6,7 @@ use crate::wir::Effects;
 use crate::wir::loops::{Loop, loops};
 use ptx::analysis::cfg;
 use ptx::analysis::liveness::Liveness;
-use ptx::ir::{Function, Inst, Reg, Src};
+use ptx::ir::{Addr, Base, Function, Inst, Reg, Src};
 use ptx::isa::{AtomOp, Class, Mods, Op, RowId, Sem, Space, Sreg, Ty, Word};
 use std::collections::HashSet;
 
@@ -95,6 +95,12 @@ pub(crate) fn loads_bytes(inst: &Inst) -> bool {
         Op::Atom | Op::Red | Op::Ldmatrix | Op::WmmaLoad => true,
         _ => false,
     }
+}
+
+/// Whether an instruction loads a parameter of the kernel at a constant address, which nothing writes.
+pub(crate) fn reads_parameter(inst: &Inst) -> bool {
+    let fixed = |src: &Src| matches!(src, Src::Addr(Addr { base: Base::KernelParam, index: None, .. }));
+    inst.op == Op::Ld && inst.srcs.first().is_some_and(fixed)
 }
 
 /// Whether a function has atomic operations.

@@ -90,9 +90,10 @@ impl Module {
             return Err(rejected(undefined).into());
         }
         let mut program = ptx::ir::lower(module);
-        // Sanitizers report calls, and accesses beyond the variables of each activation.
+        // Sanitizers report calls, and accesses beyond the variables of each activation, or the parameter.
         if device.sanitizer.is_none() {
             ptx::ir::inline::inline(&mut program);
+            ptx::parameters::name_parameters(&mut program);
         }
         let program = Arc::new(program);
         let missing = bind::check_supported(&program);

@@ -7,6 +7,7 @@
 use super::expr::{Arith, Expr, Operand, operands};
 use super::local_frame;
 use super::range::Bound;
+use super::windows;
 use crate::wir::{Func, Kind, Op, OpKind, Shape, Value};
 use ptx::ir::{Function, Inst, RegClass, Src};
 use ptx::isa::{Op as O, Space, Ty};
@@ -18,8 +19,9 @@ const SCALES: u64 = 1 << 20;
 /// The space that a generic address was made in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Provenance {
-    /// From an address of shared memory.
-    Shared,
+    /// From an address of this space, whose generic addresses are those of a window: shared memory, or the
+    /// kernel's parameters.
+    Window(Space),
     /// From this address of local memory, the same in all lanes, and a constant.
     Local(LocalBase, i64),
 }
@@ -90,6 +92,8 @@ impl AddressFacts {
         let mut facts = AddressFacts::default();
         let own = local_frame::generic(func, function).into_iter();
         facts.provenance.extend(own.map(|(value, at)| (value, Provenance::Local(LocalBase::Frame, at))));
+        let windows = windows::windows(func, function).into_iter();
+        facts.provenance.extend(windows.map(|(value, space)| (value, Provenance::Window(space))));
         let search = Search { func, bounds };
         for id in func.reverse_postorder() {
             for op in &func.blocks[id.0 as usize].ops {
@@ -131,12 +135,11 @@ impl Search<'_> {
         &self.func.shapes[value.0 as usize]
     }
 
-    /// Tracks generic addresses of shared and local memory through sums and copies.
+    /// Tracks generic addresses of local memory through copies, and sums with constants.
     fn provenance(&self, facts: &AddressFacts, inst: &Inst, op: &Op) -> Option<Provenance> {
         let sources = operands(inst, op);
         let known = |at: usize| facts.provenance(sources.get(at)?.value()?);
         match (Expr::of(inst)?.arith, sources.as_slice()) {
-            (Arith::ToGeneric(Space::Shared), [_]) if inst.guard.is_none() => Some(Provenance::Shared),
             (Arith::ToGeneric(Space::Local), [Operand::Value(first)])
                 if inst.guard.is_none() && self.shape(*first).is_uniform() =>
             {
@@ -148,7 +151,6 @@ impl Search<'_> {
                 | (Some(Provenance::Local(base, offset)), _, Operand::Imm(more)) => {
                     Some(Provenance::Local(base, offset.wrapping_add(*more as i64)))
                 }
-                (Some(Provenance::Shared), ..) => Some(Provenance::Shared),
                 _ => None,
             },
             _ => None,

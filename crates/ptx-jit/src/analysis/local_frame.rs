@@ -11,11 +11,10 @@
 
 use super::expr::{Arith, Expr, Operand, operands};
 use crate::wir::{Func, Kind, Op, OpKind, Value};
-use ptx::analysis::cfg::graph;
-use ptx::analysis::dominators::Dominators;
+use ptx::analysis::written_once::written_once;
 use ptx::ir::{Addr, Base, Function, Inst, Reg, RegClass, Src};
 use ptx::isa::{Op as O, Space};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 /// Local memory of a lane begins at a multiple of this, and so do a kernel's variables in it.
 const ALIGNED: i64 = 16;
@@ -157,7 +156,8 @@ fn computed(inst: &Inst, source: impl Fn(usize) -> Option<Known>) -> Option<Know
 
 /// What is known of registers that are written once, on every path to an instruction that reads them.
 fn registers(function: &Function) -> HashMap<Reg, Known> {
-    let written = written_once(function);
+    let mut written = written_once(function);
+    written.retain(|reg, _| reg.class == RegClass::R64);
     let mut known: HashMap<Reg, Known> = HashMap::new();
     loop {
         let before = known.len();
@@ -175,37 +175,4 @@ fn registers(function: &Function) -> HashMap<Reg, Known> {
             return known;
         }
     }
-}
-
-/// Registers of 64 bits that one instruction without a guard writes, on every path to an instruction that
-/// reads them, with its block and number.
-fn written_once(function: &Function) -> BTreeMap<Reg, (usize, usize)> {
-    let mut written: BTreeMap<Reg, (usize, usize)> = BTreeMap::new();
-    let mut others = HashSet::new();
-    for (at, block) in function.blocks.iter().enumerate() {
-        for (index, inst) in block.insts.iter().enumerate() {
-            inst.for_each_def(&mut |reg| {
-                let plain = reg.class == RegClass::R64 && inst.guard.is_none();
-                if !plain || written.insert(reg, (at, index)).is_some() {
-                    others.insert(reg);
-                }
-            });
-        }
-        block.term.for_each_def(&mut |reg| _ = others.insert(reg));
-    }
-    let dominators = Dominators::new(&graph(function));
-    let mut check = |reg: Reg, block: usize, index: usize| {
-        let Some((at, by)) = written.get(&reg) else { return };
-        if !(*at == block && *by < index || *at != block && dominators.dominates(*at, block)) {
-            others.insert(reg);
-        }
-    };
-    for (at, block) in function.blocks.iter().enumerate() {
-        for (index, inst) in block.insts.iter().enumerate() {
-            inst.for_each_use(&mut |reg| check(reg, at, index));
-        }
-        block.term.for_each_use(&mut |reg| check(reg, at, usize::MAX));
-    }
-    written.retain(|reg, _| !others.contains(reg));
-    written
 }

@@ -18,6 +18,7 @@ pub(crate) mod scalar_evolution;
 pub mod shape;
 pub(crate) mod symbolic_stride;
 pub(crate) mod thread_constant;
+mod windows;
 
 use crate::tuning::{LARGE_FUNCTION_MIN_INSTRUCTIONS, READERS_MAX_BLOCKS};
 use crate::wir::dom::Dominators;

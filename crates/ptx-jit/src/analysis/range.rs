@@ -190,6 +190,9 @@ impl Search<'_> {
                     Some(start) => Bound::exactly(start.wrapping_add(*offset as u64)),
                     None => Bound::any(64),
                 },
+                Operand::Symbol(Addr { base: Base::KernelParam, offset, .. }) => {
+                    Bound::exactly(*offset as u64)
+                }
                 Operand::Absent
                 | Operand::Based(..)
                 | Operand::Indexed(_)

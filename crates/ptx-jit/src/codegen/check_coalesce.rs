@@ -103,7 +103,11 @@ impl Codegen<'_> {
         for (at, check) in &checks.accesses {
             self.remark_op(&node.ops[*at]);
             match check {
-                Check::Within { .. } => self.applied("check-elim", "within the kernel's own shared memory"),
+                Check::Within { .. } => {
+                    let plan = node.ops[*at].access.as_ref();
+                    let space = plan.map_or(Space::Shared, |plan| plan.access.space);
+                    self.applied("check-elim", format!("within the kernel's {}", own(space)));
+                }
                 Check::Grouped(_) => {}
                 Check::AtAccess(why) => {
                     self.missed("check-coalesce", format!("checked at the access: {why}"));
@@ -116,7 +120,8 @@ impl Codegen<'_> {
         self.remarks.site.set(Some(group.checks.reach.site));
         let count = group.checks.members.len();
         if group.checks.inside {
-            self.applied("check-elim", "constant addresses within the kernel's own shared memory");
+            let own = own(group.checks.reach.space);
+            self.applied("check-elim", format!("constant addresses within the kernel's {own}"));
         } else if count == 1 {
             self.applied("check-coalesce", "checked where the block begins, for one access");
         } else {
@@ -286,4 +291,9 @@ impl Codegen<'_> {
         self.exit(exit, cause, &sites);
         self.b.position_at_end(on);
     }
+}
+
+/// The memory of a space whose size is that of the kernel's declarations, for remarks.
+fn own(space: Space) -> &'static str {
+    if space == Space::Param { "parameters" } else { "own shared memory" }
 }

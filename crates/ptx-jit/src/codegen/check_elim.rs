@@ -15,7 +15,7 @@ use ptx::ir::{Addr, Base, Inst, Src};
 impl Codegen<'_> {
     /// Whether a shared-memory access lies within the kernel's own variables in every lane, and is aligned.
     pub(super) fn is_within(&self, (site, inst, op): (Site, &Inst, &Op), access: Access) -> bool {
-        let own = self.planner().own_shared(site);
+        let own = self.planner().own(site, access.space);
         elim::is_within(self.job.func, &self.facts.analyses, &own, (inst, op), access)
     }
 

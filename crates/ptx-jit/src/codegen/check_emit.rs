@@ -205,7 +205,7 @@ impl Codegen<'_> {
         for (c, chunk) in addresses.iter().copied().enumerate() {
             let first =
                 if reach.lo == 0 { chunk } else { self.b.add(chunk, splat(self.c64(reach.lo as u64))) };
-            let whole_window = matches!(reach.space, Space::Shared | Space::Local)
+            let whole_window = matches!(reach.space, Space::Shared | Space::Local | Space::Param)
                 && self.planner().object(reach.site, reach.space).is_none();
             let from = if whole_window { first } else { self.b.add(first, splat(bias)) };
             let mut wrong = self.b.icmp(IntPred::Uge, from, splat(limit));

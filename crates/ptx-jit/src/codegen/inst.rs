@@ -642,9 +642,7 @@ impl<'a> Codegen<'a> {
             return self.cvta_local(inst, op, to_space);
         }
         let origin = match inst.mods.space() {
-            Space::Global | Space::Const => self.c64(0),
-            Space::Shared => self.entry.shared[0],
-            Space::Param => self.entry.params,
+            space @ (Space::Global | Space::Const | Space::Shared | Space::Param) => self.window_start(space),
             _ => return false,
         };
         let shape: Vec<Lanes> = match self.shape(op.defs[0]) {

@@ -10,6 +10,7 @@ use super::mask::Mask;
 use super::scaled_index::ScaledIndex;
 use super::{Codegen, Input, Repr, Touch};
 use crate::analysis::address::{LocalBase, Provenance};
+use crate::effects;
 use crate::frame::{Frame, Window};
 use crate::isel::Operand;
 use crate::llvm::{Block, IntPred, Likely, Ordering, Value};
@@ -183,15 +184,17 @@ impl Codegen<'_> {
             };
             return Some(Addresses::Same(self.b.add(base, self.c64(added.wrapping_add(offset) as u64))));
         }
-        let shared = provenance == Some(Provenance::Shared);
+        let window = match provenance {
+            Some(Provenance::Window(space)) => Some(self.window_start(space)),
+            Some(Provenance::Local(..)) | None => None,
+        };
         let narrow = self.kind(name) == Kind::Reg(RegClass::R32);
         let shift = |emit: &Self, value: Value| {
             let added = emit.b.const_int(value.ty(), offset as u64);
             let value = if offset == 0 { value } else { emit.b.add(value, added) };
-            let value = if shared {
-                emit.b.sub(value, emit.b.splat(emit.entry.shared[0], value.ty().lanes()))
-            } else {
-                value
+            let value = match window {
+                Some(start) => emit.b.sub(value, emit.b.splat(start, value.ty().lanes())),
+                None => value,
             };
             if narrow { emit.b.zext(value, emit.b.like(value.ty(), emit.int(64))) } else { value }
         };
@@ -266,8 +269,8 @@ impl Codegen<'_> {
             return false;
         }
         let guarded = self.is_guarded(inst);
-        // Parameters need no check.
-        if access.space == Space::Param {
+        // A load that names the parameters needs no check.
+        if effects::reads_parameter(inst) {
             return !guarded && self.param(inst, op, access);
         }
         let mut next = 1;
@@ -482,7 +485,7 @@ impl Codegen<'_> {
         mask: Mask,
         whole: bool,
     ) {
-        if matches!(reach.space, Space::Shared | Space::Local) {
+        if matches!(reach.space, Space::Shared | Space::Local | Space::Param) {
             return;
         }
         let span = self.window_span(reach, addresses, whole);
@@ -621,10 +624,7 @@ impl Codegen<'_> {
             }
             return Some(Addresses::Each(places));
         }
-        let origin = match access.space {
-            Space::Shared => self.entry.shared[0],
-            _ => self.c64(0),
-        };
+        let origin = self.window_start(access.space);
         let scalar = |place: &Value| self.b.add(*place, origin);
         Some(match addresses {
             Addresses::Same(address) if access.space == Space::Generic => {
@@ -645,6 +645,15 @@ impl Codegen<'_> {
                 Addresses::Each(chunks.iter().map(|chunk| self.b.add(*chunk, origin)).collect())
             }
         })
+    }
+
+    /// The generic address of address 0 of a state space other than local memory.
+    pub(super) fn window_start(&self, space: Space) -> Value {
+        match space {
+            Space::Shared => self.entry.shared[0],
+            Space::Param => self.entry.params,
+            _ => self.c64(0),
+        }
     }
 
     /// Whether all 32 lanes execute the operation.
@@ -723,7 +732,8 @@ impl Codegen<'_> {
                     |offset: usize| self.b.load(self.int(64), self.b.offset(window, offset as u64), 8);
                 (field(offset_of!(Window, bias)), field(offset_of!(Window, limit)))
             }
-            Space::Param | Space::Reg | Space::Sreg | Space::Tex => return None,
+            Space::Param => (zero, self.c64(part(self.job.function.param_bytes.into()))),
+            Space::Reg | Space::Sreg | Space::Tex => return None,
         })
     }
 }

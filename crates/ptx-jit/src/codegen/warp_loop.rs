@@ -14,6 +14,7 @@
 
 use super::check_coalesce::CoalescedChecks;
 use super::{Codegen, LANES, Repr};
+use crate::effects;
 use crate::llvm::{IntPred, Likely, Value};
 use crate::mem::plan::warp_part;
 use crate::wir;
@@ -136,7 +137,7 @@ impl Codegen<'_> {
         match inst.op {
             O::Ld | O::LdNc | O::Ldu => {
                 let access = self.access(inst, false)?;
-                let known = fits && inst.mods.sem() == Sem::Weak || access.space == Space::Param && scalars;
+                let known = fits && inst.mods.sem() == Sem::Weak || effects::reads_parameter(inst) && scalars;
                 (known && self.is_outside(access.space) && (vectors || scalars)).then_some(vectors)
             }
             O::St => {

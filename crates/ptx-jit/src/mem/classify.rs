@@ -51,7 +51,7 @@ impl Classes<'_> {
                 access.space = Space::Local;
                 return Some((access, Form::Same));
             }
-            Some(Provenance::Shared) => access.space = Space::Shared,
+            Some(Provenance::Window(space)) => access.space = space,
             None => {}
         }
         let form = match &self.func.shapes[address.0 as usize] {

@@ -9,6 +9,7 @@ use super::classify::{Classes, ordered_access};
 use crate::analysis::Analyses;
 use crate::analysis::address::AddressFacts;
 use crate::analysis::constant::Constants;
+use crate::effects;
 use crate::reduction_buffer;
 use crate::target::{Level, Target};
 use crate::wir::access::{Access, Active, ActiveLanes, Atomic, Form, Plan, Strategy, StripPlace};
@@ -70,7 +71,8 @@ impl Planner<'_> {
                 ordered_access(self.program, inst, write)?;
             }
             let (mut access, guest) = classes.classify(inst, op, write, full)?;
-            if access.space == Space::Param {
+            // A load that names the parameters has no address to be planned.
+            if access.space == Space::Param && (write || effects::reads_parameter(inst)) {
                 return None;
             }
             // The interpreter executes atomic operations on local memory.
@@ -155,7 +157,7 @@ impl Planner<'_> {
         if !self.launch.is_alone() || !word || matches!(plan.form, Form::Same) {
             return None;
         }
-        let (vectors, own) = (self.vectors(), self.own_shared(site));
+        let (vectors, own) = (self.vectors(), self.own(site, Space::Shared));
         let chunk = |(c, active): (u32, &Active)| {
             if *active == Active::None {
                 return Some(Vec::new());

@@ -1,5 +1,5 @@
-//! Accesses of shared memory at constant addresses: whether they lie within the kernel's own variables, so
-//! that they need no check.
+//! Accesses of shared memory and of parameters at constant addresses: whether they lie within the kernel's
+//! own variables, or its parameters, so that they need no check.
 //!
 //! Invariant: only addresses that are constant in every lane, active or not, and that the code of a strategy
 //! uses as they are.
@@ -18,8 +18,8 @@ use std::ops::Range;
 pub(crate) type Known<'a> = (&'a AddressFacts, &'a Constants);
 
 impl Planner<'_> {
-    /// Whether an access is at constant addresses within the kernel's own variables in every lane, and
-    /// aligned. `form`: of its addresses.
+    /// Whether an access is at constant addresses within the kernel's own variables or its parameters in
+    /// every lane, and aligned. `form`: of its addresses.
     pub(crate) fn is_inside(
         self,
         (site, inst, op): (Site, &Inst, &Op),
@@ -28,12 +28,9 @@ impl Planner<'_> {
         known: Known<'_>,
     ) -> bool {
         let bytes = access.bytes();
-        let own = self.own_shared(site);
+        let own = self.own(site, access.space);
         let reach = (0, i64::from(bytes));
         let at = |address: u64| is_in(&own, address, reach, bytes);
-        if access.space != Space::Shared {
-            return false;
-        }
         match inst.srcs.first() {
             Some(Src::Addr(Addr { base: Base::Reg(_), index: None, offset })) => {
                 self.is_value_inside((op.uses[1], *offset), &own, form, reach, bytes, known)
@@ -43,7 +40,9 @@ impl Planner<'_> {
             Some(Src::Addr(Addr { base: Base::Var(var), index: None, offset })) => {
                 let variable = self.program.variables.get(var.0 as usize);
                 let own = variable.is_some_and(|v| v.space == Space::Shared && v.ty.kind() != TyKind::Opaque);
-                own && at(self.layout.variable(*var).wrapping_add(*offset as u64))
+                access.space == Space::Shared
+                    && own
+                    && at(self.layout.variable(*var).wrapping_add(*offset as u64))
             }
             _ => false,
         }
@@ -72,11 +71,16 @@ impl Planner<'_> {
         lanes.all(|lane| is_in(own, moved(lane), reach, align))
     }
 
-    /// The offsets in shared memory that an access may have without a check: those of the kernel's own
-    /// variables, or of the object that the access must stay in.
-    pub(crate) fn own_shared(self, site: Site) -> Range<i64> {
-        let end = i64::from(self.layout.shared_bytes);
-        match self.object(site, Space::Shared) {
+    /// The addresses in a state space that an access may have without a check: in shared memory those of the
+    /// kernel's own variables, or of the object that the access must stay in; in parameter space those of the
+    /// kernel's parameters; in other spaces none.
+    pub(crate) fn own(self, site: Site, space: Space) -> Range<i64> {
+        let end = match space {
+            Space::Shared => i64::from(self.layout.shared_bytes),
+            Space::Param => i64::from(self.function.param_bytes),
+            _ => return 0..0,
+        };
+        match self.object(site, space) {
             None => 0..end,
             Some(Object::Shared { start, bytes }) => {
                 let start = start as i64;
@@ -92,7 +96,7 @@ impl Planner<'_> {
     }
 }
 
-/// Whether bytes relative to an address are within a range of shared memory. The address itself may be before
+/// Whether bytes relative to an address are within a range of addresses. The address itself may be before
 /// it: a negative number.
 fn is_in(own: &Range<i64>, address: u64, (lo, hi): (i64, i64), align: u32) -> bool {
     let at = address as i64;

@@ -30,8 +30,8 @@ use crate::analysis::expr::{Arith, Expr, Operand, operands};
 use crate::tuning::{VERSION_MAX_OPS, VERSION_MAX_ROUNDS};
 use crate::wir::uses::Readers;
 use crate::wir::{Block, BlockId, Cond, Effects, Func, Kind, Op, OpKind, Phi, Shape, Site, Term, Value};
-use ptx::ir::{Addr, Base, Function, Inst, RegClass, Src};
-use ptx::isa::{Op as O, Ty};
+use ptx::ir::{Function, Inst, RegClass};
+use ptx::isa::Ty;
 use std::collections::{HashMap, HashSet};
 
 /// What the fast copy assumes of an operation's result.
@@ -264,7 +264,7 @@ fn movable_ops(
             OpKind::Mask(_) => true,
             OpKind::Inst(site) => site.inst(function).is_some_and(|inst| {
                 let alone = inst.guard.is_none() && !guarded.contains(&site);
-                alone && (effects.is_pure(inst) || reads_parameter(inst))
+                alone && (effects.is_pure(inst) || crate::effects::reads_parameter(inst))
             }),
             _ => false,
         };
@@ -275,12 +275,6 @@ fn movable_ops(
         }
     }
     (ops, values)
-}
-
-/// Whether an instruction loads a parameter of the kernel at a constant address, which nothing writes.
-fn reads_parameter(inst: &Inst) -> bool {
-    let fixed = |src: &Src| matches!(src, Src::Addr(Addr { base: Base::KernelParam, index: None, .. }));
-    inst.op == O::Ld && inst.srcs.first().is_some_and(fixed)
 }
 
 /// Divides a block with guesses.

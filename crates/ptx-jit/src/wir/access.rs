@@ -117,7 +117,8 @@ pub(crate) struct Plan {
     pub(crate) form: Form,
     pub(crate) active: ActiveLanes,
     pub(crate) strategy: Strategy,
-    /// Whether it is at constant addresses within the kernel's own shared memory, so that it needs no check.
+    /// Whether it is at constant addresses within the kernel's own shared memory or its parameters, so that
+    /// it needs no check.
     pub(crate) inside: bool,
     /// For each chunk, the places of the lanes' elements in a warp strip, if a strip can hold them in
     /// registers; empty for a chunk without active lanes.

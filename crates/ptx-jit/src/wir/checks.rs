@@ -47,8 +47,8 @@ pub(crate) struct CheckGroup {
     /// How the anchor's addresses are related, in the access's state space.
     pub(crate) form: Form,
     pub(crate) reach: Reach,
-    /// Whether all of it is at constant addresses within the kernel's own shared memory, so that it needs no
-    /// check.
+    /// Whether all of it is at constant addresses within the kernel's own shared memory or its parameters, so
+    /// that it needs no check.
     pub(crate) inside: bool,
     /// Whether it is checked for many iterations of the predicated loop at once.
     pub(crate) predicated: bool,
@@ -102,8 +102,8 @@ pub(crate) enum Predication {
 /// Where an access is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Check {
-    /// Nowhere: it is always within the kernel's own shared memory. `early`: its address is known where the
-    /// block begins.
+    /// Nowhere: it is always within the kernel's own shared memory or its parameters. `early`: its address is
+    /// known where the block begins.
     Within {
         /// Whether the address is known where the block begins.
         early: bool,

@@ -8,6 +8,7 @@
 //! * [`def_use`]: a numbering of registers
 //! * [`liveness`]: registers that may still be read
 //! * [`calls`]: functions that a kernel can reach
+//! * [`mod@written_once`]: registers whose value is the same wherever it is read
 
 pub mod bits;
 pub mod calls;
@@ -15,3 +16,4 @@ pub mod cfg;
 pub mod def_use;
 pub mod dominators;
 pub mod liveness;
+pub mod written_once;

@@ -18,6 +18,7 @@ mod link;
 mod lower;
 mod lower_forms;
 mod one_mistake;
+mod parameters;
 mod print;
 #[path = "../support/properties.rs"]
 mod properties;

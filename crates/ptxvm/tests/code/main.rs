@@ -18,6 +18,7 @@ mod levels;
 mod local_memory;
 mod matrix;
 mod native;
+mod parameters;
 mod parts;
 mod pitches;
 mod portions;

@@ -87,9 +87,9 @@ impl<'a> Coalescing<'a> {
         checks.accesses.sort_unstable_by_key(|(at, _)| *at);
         let known = (&self.analyses.addresses, &self.analyses.constants);
         for group in &mut checks.groups {
-            if let (Anchor::Value(name), Space::Shared) = (group.anchor, group.reach.space) {
-                let Reach { site, lo, hi, align, .. } = group.reach;
-                let (form, own) = (&group.form, self.planner.own_shared(site));
+            if let (Anchor::Value(name), Space::Shared | Space::Param) = (group.anchor, group.reach.space) {
+                let Reach { site, space, lo, hi, align, .. } = group.reach;
+                let (form, own) = (&group.form, self.planner.own(site, space));
                 group.inside = self.planner.is_value_inside((name, 0), &own, form, (lo, hi), align, known);
             }
         }
@@ -134,11 +134,11 @@ impl<'a> Coalescing<'a> {
         };
         let Some(access) = ordered_access(self.planner.program, inst, write) else { return false };
         let count = access.count as usize;
-        inst.guard.is_none() && access.space != Space::Param && (write || op.defs.len() == count)
+        inst.guard.is_none() && !effects::reads_parameter(inst) && (write || op.defs.len() == count)
     }
 
     fn is_within(&self, (site, inst, op): (Site, &Inst, &Op), access: Access) -> bool {
-        let own = self.planner.own_shared(site);
+        let own = self.planner.own(site, access.space);
         is_within(self.planner.func, self.analyses, &own, (inst, op), access)
     }
 
@@ -156,7 +156,7 @@ impl<'a> Coalescing<'a> {
         let Planner { func, program, launch, layout, .. } = self.planner;
         let write = !matches!(inst.op, O::Ld | O::LdNc | O::Ldu);
         let mut access = access_of(program, inst, write).ok_or(Why::NoNativeCode)?;
-        if write && access.space == Space::Const || access.space == Space::Param {
+        if write && matches!(access.space, Space::Const | Space::Param) {
             return Err(Why::NoNativeCode);
         }
         let (anchor, offset) = match inst.srcs.first().ok_or(Why::NoNativeCode)? {
@@ -199,7 +199,7 @@ impl<'a> Coalescing<'a> {
             }
             // Lanes may access several allocations, which one comparison of extremes cannot check.
             Form::ScaledIndex(_) | Form::Each | Form::Local | Form::EachLocal => {
-                if !matches!(access.space, Space::Shared | Space::Local) {
+                if !matches!(access.space, Space::Shared | Space::Local | Space::Param) {
                     return Err(Why::Each);
                 }
             }
@@ -213,7 +213,7 @@ impl<'a> Coalescing<'a> {
         // An access within the kernel's own variables needs no check.
         if let (Anchor::Variable(var), Space::Shared) = (anchor, access.space) {
             let start = layout.variables.get(var as usize).copied().unwrap_or(0) as i64;
-            let own = self.planner.own_shared(site);
+            let own = self.planner.own(site, Space::Shared);
             let inside = start + offset >= own.start && start + end <= own.end;
             if inside && (start + offset) % i64::from(bytes) == 0 {
                 return Ok(Check::Within { early: true });
@@ -255,17 +255,14 @@ impl<'a> Coalescing<'a> {
     fn is_foreseeable(&self, space: Space, align: u32, pattern: &Affine, full: bool) -> bool {
         let vectors = self.planner.vectors();
         vectors.is_regular(space, align, pattern, full)
-            || space == Space::Shared && vectors.is_together(space, align, pattern)
+            || matches!(space, Space::Shared | Space::Param) && vectors.is_together(space, align, pattern)
     }
 }
 
 /// Whether an instruction may be hoisted. `lowers`: whether it has native code of its own.
 pub(crate) fn is_early(inst: &Inst, lowers: impl FnOnce() -> bool) -> bool {
     match inst.op {
-        O::Ld => {
-            inst.guard.is_none()
-                && matches!(inst.srcs.first(), Some(Src::Addr(Addr { base: Base::KernelParam, .. })))
-        }
+        O::Ld => inst.guard.is_none() && effects::reads_parameter(inst),
         O::Cvta | O::CvtaTo => inst.mods.space() != Space::Generic,
         _ => effects::is_pure(inst) && lowers(),
     }

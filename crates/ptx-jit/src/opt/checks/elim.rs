@@ -10,11 +10,10 @@ use crate::analysis::Analyses;
 use crate::wir::access::Access;
 use crate::wir::{Func, Kind, Op};
 use ptx::ir::{Addr, Base, Inst, RegClass, Src};
-use ptx::isa::Space;
 use std::ops::Range;
 
-/// Whether a shared-memory access lies within the kernel's own variables in every lane, and is aligned.
-/// `own`: the offsets of those variables, or of the object that the access must stay in.
+/// Whether an access lies within a range of its state space in every lane, and is aligned. `own`: the
+/// addresses that need no check.
 pub(crate) fn is_within(
     func: &Func,
     analyses: &Analyses,
@@ -31,7 +30,7 @@ pub(crate) fn is_within(
     let Some((name, bound)) = bound else { return false };
     let bytes = access.bytes();
     let end = i128::from(bound.high) + i128::from(offset) + i128::from(bytes);
-    access.space == Space::Shared
+    own.start < own.end
         && func.kinds[name.0 as usize] == Kind::Reg(RegClass::R64)
         && analyses.addresses.provenance(name).is_none()
         && bytes.is_power_of_two()

@@ -9,6 +9,7 @@
 //! Not handled: steps that only the launch knows, and accesses in blocks of a loop other than its header.
 
 use crate::analysis::expr::{Arith, Expr, Operand, operands};
+use crate::effects;
 use crate::mem::Vectors;
 use crate::tuning::{LOOP_PREDICATION_MAX_DEFINITIONS, LOOP_PREDICATION_MIN_ADDRESSES};
 use crate::wir::access::Form;
@@ -171,9 +172,7 @@ impl Predicating<'_> {
         if inst.guard.is_some() {
             return None;
         }
-        if let (O::Ld, Some(Src::Addr(Addr { base: Base::KernelParam, index: None, .. }))) =
-            (inst.op, inst.srcs.first())
-        {
+        if effects::reads_parameter(inst) {
             return Some(0);
         }
         let mut sources = Vec::new();

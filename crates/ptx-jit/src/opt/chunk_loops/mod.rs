@@ -212,9 +212,7 @@ impl<'a, E: Effects> Sections<'a, E> {
                 }
                 let plain = effects::is_pure(inst) && lowered;
                 if op.defs.iter().all(|def| !self.is_vector(*def) && self.kind(*def) != Kind::Mask) {
-                    let param =
-                        matches!(inst.srcs.first(), Some(Src::Addr(Addr { base: Base::KernelParam, .. })));
-                    let known = if loads { fits || param } else { plain };
+                    let known = if loads { fits || effects::reads_parameter(inst) } else { plain };
                     return if known && !late { Role::Shared } else { Role::Other };
                 }
                 let vectors = op.defs.iter().all(|def| self.is_vector(*def));
@@ -242,7 +240,7 @@ impl<'a, E: Effects> Sections<'a, E> {
     }
 
     fn is_within(&self, (site, inst, op): (Site, &Inst, &Op), access: Access) -> bool {
-        let own = self.planner.own_shared(site);
+        let own = self.planner.own(site, access.space);
         is_within(self.planner.func, self.analyses, &own, (inst, op), access)
     }
 
