@@ -35,6 +35,7 @@ mod funnel_shift;
 mod index_tests;
 mod inst;
 mod interleaved;
+mod lane_loops;
 pub(crate) mod load_store;
 mod local_words;
 mod loop_predication;

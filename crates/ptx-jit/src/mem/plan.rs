@@ -133,7 +133,7 @@ impl Planner<'_> {
             O::Atom | O::Red => {
                 let kind = inst.mods.atom_op();
                 let combines = !self.is_wanted(op) && kind.is_some_and(|kind| combines(kind, inst.mods.ty()));
-                Strategy::Atomic(atomic(&form, combines))
+                Strategy::Atomic(atomic(&form, combines, access.space == Space::Shared))
             }
             _ => self.vectors().select(access, &form, &active),
         };
@@ -190,9 +190,11 @@ fn active(op: &Op, full: bool, constants: &Constants, vectors: Vectors) -> Activ
 }
 
 /// The strategy of an atomic operation. `combines`: whether the operands of several lanes can be combined.
-fn atomic(form: &Form, combines: bool) -> Atomic {
+/// `own`: whether only the lanes' CTA accesses the memory.
+fn atomic(form: &Form, combines: bool, own: bool) -> Atomic {
     match form {
         Form::Same if combines => Atomic::Combined,
+        Form::Same if own => Atomic::InRegister,
         Form::ScaledIndex(_) | Form::Each if combines => Atomic::SameAddressTest,
         Form::Same
         | Form::Affine(_)

@@ -36,6 +36,7 @@ impl Plan {
             (Strategy::Atomic(how), _) => vec![match how {
                 Atomic::Combined => (true, "one atomic operation with the sum of all lanes".into()),
                 Atomic::SameAddressTest => (true, SAME_ADDRESS.into()),
+                Atomic::InRegister => (true, "one load and one store for the operations of all lanes".into()),
                 Atomic::EachLane => (false, "an atomic operation for each lane".into()),
             }],
             (Strategy::PerLane(_), _) => {

@@ -176,6 +176,9 @@ pub(crate) enum Atomic {
     /// One operation with the combined operands where a test at run time finds that all lanes have one
     /// address, and otherwise one for each lane.
     SameAddressTest,
+    /// One for each lane, in a register: all lanes have one address, in memory of their own CTA, which is
+    /// loaded and stored once.
+    InRegister,
     /// One for each lane.
     EachLane,
 }

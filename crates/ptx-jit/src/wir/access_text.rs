@@ -24,6 +24,7 @@ impl fmt::Display for Plan {
                 f.write_str(match how {
                     Atomic::Combined => "combined",
                     Atomic::SameAddressTest => "same-address test",
+                    Atomic::InRegister => "in a register",
                     Atomic::EachLane => "each lane",
                 })?;
                 f.write_str(if self.access.postponed { ", postponed" } else { "" })
