@@ -5,7 +5,7 @@
 //! whole launches of warps have taken less time for each instruction of a thread. Where up to half of the
 //! lanes are active, either code may be faster, for example because loads of neighbours are apart; then
 //! whole launches have been timed before. With one OS thread the launch compiles it, and the numbers of
-//! instructions alone decide.
+//! instructions alone decide, so it must have few active lanes.
 //!
 //! Invariant: code of warps exists before scalar code does, and continues where a thread leaves it.
 
@@ -207,7 +207,8 @@ impl Shared {
             // While it was watched, those of the fewest lanes were counted.
             let is_counted = is_watched && lane_steps < steps.saturating_mul(SCALAR_MOST_LANES);
             if may_switch && !is_counted {
-                slot.scalar.add(steps, lane_steps, SCALAR_MOST_TIMED_LANES);
+                let fewer_than = if alone { SCALAR_MOST_LANES } else { SCALAR_MOST_TIMED_LANES };
+                slot.scalar.add(steps, lane_steps, fewer_than);
             }
         }
         done

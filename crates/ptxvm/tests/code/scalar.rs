@@ -84,6 +84,16 @@ fn launches_with_many_active_lanes_do_not() {
     assert!(reports.iter().all(|report| !report.ran.scalar));
 }
 
+/// With 13 active lanes either code may be faster. With one OS thread time does not count, so launches stay
+/// with code of warps.
+#[test]
+fn launches_of_one_os_thread_need_few_active_lanes() {
+    let turns: Vec<u32> = (0..1024).map(|i| if i % 32 < 13 { 20_000 } else { 0 }).collect();
+    let (found, reports) = run(STORE, &turns, (128, None), 4);
+    assert!(found == numbers(&turns));
+    assert!(reports.iter().all(|report| !report.ran.scalar));
+}
+
 #[test]
 fn threads_of_partial_warps_and_their_lanes() {
     let turns: Vec<u32> = (0..1000).map(|i| i * 7 % 50).collect();
