@@ -6,8 +6,9 @@ use crate::wir::Effects;
 use crate::wir::loops::{Loop, loops};
 use ptx::analysis::cfg;
 use ptx::analysis::liveness::Liveness;
+use ptx::check::module::Variable;
 use ptx::ir::{Addr, Base, Function, Inst, Reg, Src};
-use ptx::isa::{AtomOp, Class, Mods, Op, RowId, Sem, Space, Sreg, Ty, Word};
+use ptx::isa::{AtomOp, Class, Mods, Op, RowId, Sem, Space, Sreg, Ty, TyKind, Word};
 use std::collections::HashSet;
 
 /// Whether an instruction of this row with these modifiers has native code on that processor. Emits no code.
@@ -48,13 +49,15 @@ pub(crate) fn is_native_atomic(mods: &Mods) -> bool {
 
 /// The properties of instructions as native code executes them.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct NativeEffects {
+pub(crate) struct NativeEffects<'a> {
     /// Whether only whole warps may execute barriers and warp-synchronous instructions, for observers.
     pub(crate) whole: bool,
     /// Whether only defined bytes may be loaded, for observers.
     pub(crate) defined: bool,
     /// Whether accesses are compared with stamps, for observers.
     pub(crate) ordered: bool,
+    /// The variables of the module; none where observers follow accesses.
+    pub(crate) variables: &'a [Variable],
 }
 
 /// Whether the result of an instruction depends on nothing but its operands, lane by lane, and the
@@ -103,6 +106,33 @@ pub(crate) fn reads_parameter(inst: &Inst) -> bool {
     inst.op == Op::Ld && inst.srcs.first().is_some_and(fixed)
 }
 
+/// Whether an instruction loads a parameter of the kernel, or an element of a constant variable, at a place
+/// that is known to be there.
+pub(crate) fn reads_constant(variables: &[Variable], inst: &Inst) -> bool {
+    let loads = inst.op == Op::Ld && inst.mods.sem() == Sem::Weak;
+    let constant = || {
+        let bytes = inst.mods.ty().bits() / 8 * u32::from(inst.mods.vec());
+        is_in_variable(variables, inst, Space::Const, bytes)
+    };
+    reads_parameter(inst) || loads && constant()
+}
+
+/// Whether an access of so many bytes names a place in a variable of a state space, and is aligned.
+pub(crate) fn is_in_variable(variables: &[Variable], inst: &Inst, space: Space, bytes: u32) -> bool {
+    let Some(Src::Addr(Addr { base: Base::Var(var), index: None, offset })) = inst.srcs.first() else {
+        return false;
+    };
+    variables.get(var.0 as usize).is_some_and(|variable| {
+        let end = u64::try_from(*offset).ok().and_then(|offset| offset.checked_add(bytes.into()));
+        variable.space == space
+            && variable.ty.kind() != TyKind::Opaque
+            && end.is_some_and(|end| end <= variable.bytes)
+            && bytes > 0
+            && offset % i64::from(bytes) == 0
+            && variable.align.is_multiple_of(bytes)
+    })
+}
+
 /// Whether a function has atomic operations.
 pub(crate) fn has_atomics(function: &Function) -> bool {
     let mut all = function.blocks.iter().flat_map(|block| &block.insts);
@@ -115,7 +145,7 @@ fn has_stamps(inst: &Inst) -> bool {
         && matches!(inst.mods.space(), Space::Global | Space::Shared | Space::Generic)
 }
 
-impl Effects for NativeEffects {
+impl Effects for NativeEffects<'_> {
     fn does_sync(&self, inst: &Inst) -> bool {
         matches!(inst.op, Op::ShflSync | Op::VoteSync | Op::BarWarpSync | Op::MatchAny | Op::MatchAll)
     }
@@ -147,6 +177,10 @@ impl Effects for NativeEffects {
 
     fn is_pure(&self, inst: &Inst) -> bool {
         is_pure(inst)
+    }
+
+    fn reads_constant(&self, inst: &Inst) -> bool {
+        reads_constant(self.variables, inst)
     }
 
     fn work(&self, inst: &Inst) -> u64 {

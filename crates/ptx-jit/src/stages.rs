@@ -55,7 +55,7 @@ pub fn after(
     if off == Some(Pass::Build) {
         return Some(String::new());
     }
-    let mut func = run(function, launch, &NativeEffects::default(), Passes::without(off, stop))?;
+    let mut func = run(function, launch, &effects_of(program), Passes::without(off, stop))?;
     if last >= Pass::FoldBranches && last != Pass::Constants {
         plan(&mut func, (program, function), (launch, target), Passes::without(off, last));
     }
@@ -81,7 +81,7 @@ pub fn on_text(
     off: bool,
 ) -> Result<String, String> {
     let mut func = parse(text).map_err(|error| error.to_string())?;
-    if let [first, ..] = verify(&func, function, &NativeEffects::default(), Form::Ssa).as_slice() {
+    if let [first, ..] = verify(&func, function, &effects_of(program), Form::Ssa).as_slice() {
         return Err(first.to_string());
     }
     if off {
@@ -90,14 +90,14 @@ pub fn on_text(
     let mut more = String::new();
     match pass {
         Pass::PhiElim => phi_elim::simplify(&mut func),
-        Pass::Gvn => _ = gvn::unite(&mut func, function, &NativeEffects::default()),
-        Pass::Dce => dce::sweep(&mut func, function, &NativeEffects::default()),
+        Pass::Gvn => _ = gvn::unite(&mut func, function, &effects_of(program)),
+        Pass::Dce => dce::sweep(&mut func, function, &effects_of(program)),
         Pass::Ranges => more = ranges(&func, function, launch),
         Pass::Shapes => {
-            infer_shapes(&mut func, function, launch, &NativeEffects::default(), Passes::ALL);
+            infer_shapes(&mut func, function, launch, &effects_of(program), Passes::ALL);
         }
         Pass::VersionIndices => {
-            let effects = NativeEffects::default();
+            let effects = effects_of(program);
             let classify = |func: &mut Func| infer_shapes(func, function, launch, &effects, Passes::ALL);
             if func.shapes.is_empty() {
                 return Err("values without shapes".to_owned());
@@ -125,7 +125,7 @@ pub fn on_text(
             return Err(format!("`{}` begins with PTX", pass.name()));
         }
     }
-    if let [first, ..] = verify(&func, function, &NativeEffects::default(), Form::Ssa).as_slice() {
+    if let [first, ..] = verify(&func, function, &effects_of(program), Form::Ssa).as_slice() {
         return Err(format!("after the pass: {first}"));
     }
     Ok(print(&func, Some((program, function))) + &more)
@@ -161,7 +161,7 @@ fn plan(
     (launch, target): (LaunchShape, Target),
     passes: Passes,
 ) {
-    let (effects, layout) = (NativeEffects::default(), layout(program));
+    let (effects, layout) = (effects_of(program), layout(program));
     let ptx = (program, function);
     let mut analyses = analyse(func, ptx, &layout, launch, target, &effects, passes);
     let memory = (&layout, None);
@@ -213,4 +213,9 @@ fn runs(numbers: &[u64]) -> String {
         _ => format!("{first}{:+}x{count}", step as i64),
     };
     runs.into_iter().map(run).collect::<Vec<_>>().join(" ")
+}
+
+/// The properties of a program's instructions without observers.
+fn effects_of(program: &Program) -> NativeEffects<'_> {
+    NativeEffects { variables: &program.variables, ..NativeEffects::default() }
 }

@@ -293,7 +293,11 @@ impl Codegen<'_> {
     }
 }
 
-/// The memory of a space whose size is that of the kernel's declarations, for remarks.
+/// The memory of a space that a program declares, for remarks.
 fn own(space: Space) -> &'static str {
-    if space == Space::Param { "parameters" } else { "own shared memory" }
+    match space {
+        Space::Param => "parameters",
+        Space::Global | Space::Const => "variables",
+        _ => "own shared memory",
+    }
 }

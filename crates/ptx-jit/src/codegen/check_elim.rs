@@ -13,10 +13,12 @@ use crate::wir::{Op, Site};
 use ptx::ir::{Addr, Base, Inst, Src};
 
 impl Codegen<'_> {
-    /// Whether a shared-memory access lies within the kernel's own variables in every lane, and is aligned.
+    /// Whether an access lies within the kernel's own shared memory, its parameters or a variable of the
+    /// module in every lane, and is aligned.
     pub(super) fn is_within(&self, (site, inst, op): (Site, &Inst, &Op), access: Access) -> bool {
         let own = self.planner().own(site, access.space);
         elim::is_within(self.job.func, &self.facts.analyses, &own, (inst, op), access)
+            || self.planner().is_in_variable(inst, access)
     }
 
     /// Whether an access that is emitted is at constant addresses within the kernel's own variables.

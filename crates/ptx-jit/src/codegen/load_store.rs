@@ -285,6 +285,9 @@ impl Codegen<'_> {
         if uniform && !matches!(addresses, Addresses::Same(_)) {
             return false;
         }
+        if self.planner().reads_constant(inst) {
+            self.applied("check-elim", "within a variable of constant memory");
+        }
         if self.position.access_checked || self.is_within((site, inst, op), access) {
             let Some(places) = self.placed(access, &addresses) else { return false };
             let Some(()) = self.or_undefined(site, &plan, &places, op, uniform) else { return false };

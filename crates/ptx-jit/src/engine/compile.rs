@@ -18,6 +18,7 @@ use crate::tuning::{COARSE_WARP_MAX_WIDENED, MAX_STACK_BYTES};
 use crate::wir::section::Section;
 use crate::wir::{self, Func, LaunchShape};
 use ptx::analysis::calls::reads_clocks;
+use ptx::check::module::Variable;
 use ptx::ir::{Function, Program};
 use ptx_exec::launch::Kernel;
 use ptx_exec::native::CoarseCode;
@@ -176,7 +177,8 @@ fn translate(
     let objects = checks.map(|checks| &checks.objects);
     let (whole, defined) = checks.map_or((false, false), |checks| (checks.whole, checks.defined));
     let ordered = checks.is_some_and(|checks| checks.ordered);
-    let effects = effects::NativeEffects { whole, defined, ordered };
+    let variables: &[Variable] = if checks.is_some() { &[] } else { &kernel.module().program().variables };
+    let effects = effects::NativeEffects { whole, defined, ordered, variables };
     let scalar = matches!(part, Part::Scalar { .. });
     if scalar {
         let clocks = reads_clocks(kernel.module().program(), kernel.id());

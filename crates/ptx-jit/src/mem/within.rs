@@ -7,6 +7,7 @@
 use super::plan::Planner;
 use crate::analysis::address::AddressFacts;
 use crate::analysis::constant::Constants;
+use crate::effects;
 use crate::wir::access::{Access, Form};
 use crate::wir::{Kind, Op, Shape, Site, Value};
 use ptx::ir::{Addr, Base, Inst, RegClass, Src};
@@ -87,6 +88,21 @@ impl Planner<'_> {
                 start..bytes.map_or(end, |bytes| end.min(start.saturating_add(bytes as i64)))
             }
             Some(Object::Local { .. } | Object::Allocation(_)) => 0..0,
+        }
+    }
+
+    /// Whether an access names a place in a variable of global or constant memory, and is aligned.
+    pub(crate) fn is_in_variable(self, inst: &Inst, access: Access) -> bool {
+        let checked = self.objects.is_some() || !matches!(access.space, Space::Global | Space::Const);
+        !checked && effects::is_in_variable(&self.program.variables, inst, access.space, access.bytes())
+    }
+
+    /// Whether an instruction loads a parameter of the kernel, or an element of a constant variable, at a
+    /// place that is known to be there. Where observers follow accesses, a variable is not.
+    pub(crate) fn reads_constant(self, inst: &Inst) -> bool {
+        match self.objects {
+            None => effects::reads_constant(&self.program.variables, inst),
+            Some(_) => effects::reads_parameter(inst),
         }
     }
 

@@ -27,6 +27,7 @@
 
 use super::dce;
 use crate::analysis::expr::{Arith, Expr, Operand, operands};
+use crate::effects::reads_parameter;
 use crate::tuning::{VERSION_MAX_OPS, VERSION_MAX_ROUNDS};
 use crate::wir::uses::Readers;
 use crate::wir::{Block, BlockId, Cond, Effects, Func, Kind, Op, OpKind, Phi, Shape, Site, Term, Value};
@@ -175,7 +176,7 @@ fn guesses(func: &Func, function: &Function, effects: &impl Effects, id: BlockId
         return found;
     }
     // The head computes the operands of the tests, and nothing that depends on a guessed result.
-    let (_, early) = movable_ops(block, function, effects, &found);
+    let (_, early) = movable_ops(block, function, effects, &found, |_| true);
     let own: HashSet<Value> = block.ops.iter().flat_map(|op| &op.defs).copied().collect();
     let is_early = |value: &Value| early.contains(value) || !own.contains(value);
     found.retain(|guess| block.ops[guess.at].uses.iter().all(is_early));
@@ -242,12 +243,14 @@ struct Parts {
 }
 
 /// Which operations depend on nothing that happens in the block, and the values that they define. `without`:
-/// guesses, whose operations are not moved.
+/// guesses, whose operations are not moved. `loads`: whether the load of a constant variable at an index is
+/// moved; parameters always are, since much is known of their values.
 fn movable_ops(
     block: &Block,
     function: &Function,
     effects: &impl Effects,
     without: &[Guess],
+    loads: impl Fn(usize) -> bool,
 ) -> (HashSet<usize>, HashSet<Value>) {
     let guarded: HashSet<Site> = block
         .ops
@@ -264,7 +267,8 @@ fn movable_ops(
             OpKind::Mask(_) => true,
             OpKind::Inst(site) => site.inst(function).is_some_and(|inst| {
                 let alone = inst.guard.is_none() && !guarded.contains(&site);
-                alone && (effects.is_pure(inst) || crate::effects::reads_parameter(inst))
+                let constant = || effects.reads_constant(inst) && (reads_parameter(inst) || loads(at));
+                alone && (effects.is_pure(inst) || constant())
             }),
             _ => false,
         };
@@ -277,9 +281,25 @@ fn movable_ops(
     (ops, values)
 }
 
+/// Which of some operations others depend on, which are behind them.
+fn needed_by(block: &Block, some: &HashSet<usize>, others: impl Iterator<Item = usize>) -> HashSet<usize> {
+    let mut values: HashSet<Value> = others.flat_map(|at| block.ops[at].uses.iter().copied()).collect();
+    let mut needed = HashSet::new();
+    for (at, op) in block.ops.iter().enumerate().rev() {
+        if some.contains(&at) && op.defs.iter().any(|def| values.contains(def)) {
+            needed.insert(at);
+            values.extend(&op.uses);
+        }
+    }
+    needed
+}
+
 /// Divides a block with guesses.
 fn parts(block: &Block, function: &Function, effects: &impl Effects, guesses: &[Guess]) -> Parts {
-    let (movable, _) = movable_ops(block, function, effects, guesses);
+    // A variable that no test needs is loaded where it is used, since the head would keep it in a register.
+    let (all, _) = movable_ops(block, function, effects, guesses, |_| true);
+    let tested = needed_by(block, &all, guesses.iter().map(|guess| guess.at));
+    let (movable, _) = movable_ops(block, function, effects, guesses, |at| tested.contains(&at));
     let stays = |op: &Op| match op.kind {
         OpKind::Inst(site) => site.inst(function).is_some_and(|inst| effects.accesses(inst)),
         OpKind::Guard(..) | OpKind::Ahead(_) | OpKind::Spare(..) => true,

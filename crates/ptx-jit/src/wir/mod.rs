@@ -638,6 +638,9 @@ pub trait Effects {
     fn carry(&self, inst: &Inst) -> (bool, bool);
     /// Whether the instruction reads a clock, which shows how much the warp has executed.
     fn reads_clock(&self, inst: &Inst) -> bool;
+    /// Whether the instruction loads bytes that nothing writes while a kernel runs, at a place that is known
+    /// to be there.
+    fn reads_constant(&self, inst: &Inst) -> bool;
     /// Whether the instruction reads or writes memory at addresses that are checked.
     fn accesses(&self, inst: &Inst) -> bool;
     /// Whether a loop around the instruction may wait for other threads.

@@ -29,5 +29,6 @@ mod scalar;
 mod side_exits;
 mod stays_native;
 mod steady;
+mod variables;
 mod whole;
 mod wide;

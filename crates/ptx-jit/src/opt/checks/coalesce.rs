@@ -115,7 +115,9 @@ impl<'a> Coalescing<'a> {
 
     /// Whether an instruction may be executed before the block's checks.
     pub(crate) fn is_early(&self, site: Site, inst: &Inst) -> bool {
-        is_early(inst, || *self.lowered.borrow_mut().entry(site).or_insert_with(|| self.lowers(inst)))
+        is_early(self.planner, inst, || {
+            *self.lowered.borrow_mut().entry(site).or_insert_with(|| self.lowers(inst))
+        })
     }
 
     fn lowers(&self, inst: &Inst) -> bool {
@@ -134,7 +136,7 @@ impl<'a> Coalescing<'a> {
         };
         let Some(access) = ordered_access(self.planner.program, inst, write) else { return false };
         let count = access.count as usize;
-        inst.guard.is_none() && !effects::reads_parameter(inst) && (write || op.defs.len() == count)
+        inst.guard.is_none() && !self.planner.reads_constant(inst) && (write || op.defs.len() == count)
     }
 
     fn is_within(&self, (site, inst, op): (Site, &Inst, &Op), access: Access) -> bool {
@@ -219,6 +221,9 @@ impl<'a> Coalescing<'a> {
                 return Ok(Check::Within { early: true });
             }
         }
+        if self.planner.is_in_variable(inst, access) {
+            return Ok(Check::Within { early: true });
+        }
         let object = self.planner.object(site, access.space);
         let same = |group: &CheckGroup| {
             group.anchor == anchor
@@ -260,9 +265,9 @@ impl<'a> Coalescing<'a> {
 }
 
 /// Whether an instruction may be hoisted. `lowers`: whether it has native code of its own.
-pub(crate) fn is_early(inst: &Inst, lowers: impl FnOnce() -> bool) -> bool {
+fn is_early(planner: Planner<'_>, inst: &Inst, lowers: impl FnOnce() -> bool) -> bool {
     match inst.op {
-        O::Ld => inst.guard.is_none() && effects::reads_parameter(inst),
+        O::Ld => inst.guard.is_none() && planner.reads_constant(inst),
         O::Cvta | O::CvtaTo => inst.mods.space() != Space::Generic,
         _ => effects::is_pure(inst) && lowers(),
     }

@@ -212,7 +212,8 @@ impl<'a, E: Effects> Sections<'a, E> {
                 }
                 let plain = effects::is_pure(inst) && lowered;
                 if op.defs.iter().all(|def| !self.is_vector(*def) && self.kind(*def) != Kind::Mask) {
-                    let known = if loads { fits || effects::reads_parameter(inst) } else { plain };
+                    let constant = self.planner.reads_constant(inst);
+                    let known = if loads { fits || constant } else { plain };
                     return if known && !late { Role::Shared } else { Role::Other };
                 }
                 let vectors = op.defs.iter().all(|def| self.is_vector(*def));
