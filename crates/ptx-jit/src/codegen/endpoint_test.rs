@@ -155,7 +155,7 @@ impl Codegen<'_> {
 
     /// The condition that a comparison holds in all lanes (or in none, if negated), as far as scalars show;
     /// `None`: they show nothing.
-    fn passes(&mut self, inst: &Inst, op: &Op, negated: bool) -> Option<Condition> {
+    pub(super) fn passes(&mut self, inst: &Inst, op: &Op, negated: bool) -> Option<Condition> {
         let signed = inst.mods.ty() == Ty::S32;
         let mut cmp = inst.mods.cmp()?;
         if negated {

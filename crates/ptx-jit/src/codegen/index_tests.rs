@@ -6,26 +6,37 @@
 
 use super::endpoint_test::{Condition, Side};
 use super::{Codegen, Repr};
-use crate::analysis::expr::operands;
+use crate::analysis::expr::{Operand, operands};
 use crate::llvm::{IntPred, Value};
 use crate::wir::{Op, Site};
 use ptx::isa::{Cmp, Op as O, Ty};
 
 impl Codegen<'_> {
-    /// Whether a minimum or maximum is that operand in every lane ([`OpKind::Picks`](crate::wir::OpKind)).
+    /// Whether a minimum, maximum or absolute value is that operand in every lane, or a comparison is
+    /// true, or false ([`OpKind::Picks`](crate::wir::OpKind)).
     pub(super) fn picks(&mut self, site: Site, second: bool, op: &Op) -> Value {
         let inst = site.inst(self.job.function).expect("ptxvm bug: a test of no instruction");
         self.remarks.site.set(Some(site));
         self.applied("version-indices", "a version of the block for warps whose lanes it leaves as they are");
-        let cmp = if inst.op == O::Min { Cmp::Le } else { Cmp::Ge };
+        let signed = inst.mods.ty() == Ty::S32;
         let sources = operands(inst, op);
-        let mut sides = [sources[0], sources[1]].map(|source| self.side(source));
-        if second {
-            sides.reverse();
-        }
-        let holds = match sides {
-            [Some(a), Some(b)] => self.compare(cmp, inst.mods.ty() == Ty::S32, [a, b]),
-            _ => None,
+        let holds = match inst.op {
+            O::Setp => self.passes(inst, op, second),
+            O::Abs => match [sources[0], Operand::Imm(0)].map(|source| self.side(source)) {
+                [Some(side), Some(zero)] => self.compare(Cmp::Ge, signed, [side, zero]),
+                _ => None,
+            },
+            _ => {
+                let cmp = if inst.op == O::Min { Cmp::Le } else { Cmp::Ge };
+                let mut sides = [sources[0], sources[1]].map(|source| self.side(source));
+                if second {
+                    sides.reverse();
+                }
+                match sides {
+                    [Some(a), Some(b)] => self.compare(cmp, signed, [a, b]),
+                    _ => None,
+                }
+            }
         };
         match holds {
             Some(Condition::Computed(holds)) => holds,

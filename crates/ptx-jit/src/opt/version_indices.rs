@@ -1,11 +1,11 @@
 //! Versioning on indices: a copy of a block's accesses for warps in which a clamp changes no index, or a
 //! division gives all lanes the same quotient.
 //!
-//! Kernels clamp indices at the edges of an image, `in[min(max(x, 0), w - 1)]`, wrap them around,
-//! `in[(x + 1) % w]`, or divide them, `row[i / n]`. The result may differ from lane to lane in any way, so
-//! each lane has an address of its own. But in nearly all warps the clamp changes nothing, or the quotient is
-//! one number. If the index is affine and the limit or divisor uniform, the first and the last lane show
-//! that. So a block with such accesses becomes
+//! Kernels clamp indices at the edges of an image, `in[min(max(x, 0), w - 1)]`, mirror them,
+//! `in[x < w ? abs(x) : 2 * w - 2 - x]`, wrap them around, `in[(x + 1) % w]`, or divide them, `row[i / n]`.
+//! The result may differ from lane to lane in any way, so each lane has an address of its own. But in nearly
+//! all warps the clamp changes nothing, or the quotient is one number. If the index is affine and the limit
+//! or divisor uniform, the first and the last lane show that. So a block with such accesses becomes
 //!
 //! ```text
 //!              head     what the tests need, and the tests (`OpKind::Picks`, `OpKind::SameQuotient`)
@@ -15,9 +15,10 @@
 //!              tail     phis of what both compute, and the rest of the block
 //! ```
 //!
-//! In the fast copy the result of a clamp is its operand, a quotient is uniform, and a remainder is its
-//! dividend minus a uniform number, so addresses computed from them are affine. That may show that another
-//! index has a simple form, too, whose test then follows, with the same plain copy.
+//! In the fast copy the result of a clamp is its operand, and that of a selection is the operand that is also
+//! compared; a quotient is uniform, and a remainder is its dividend minus a uniform number. So addresses
+//! computed from them are affine. That may show that another index has a simple form, too, whose test then
+//! follows, with the same plain copy.
 //!
 //! Invariants: a test has no effect, and where it holds the replaced value is equal in every lane. Both
 //! copies have the side exits of the block, with the same registers. A loop's header stays its header.
@@ -32,14 +33,17 @@ use crate::tuning::{VERSION_MAX_OPS, VERSION_MAX_ROUNDS};
 use crate::wir::uses::Readers;
 use crate::wir::{Block, BlockId, Cond, Effects, Func, Kind, Op, OpKind, Phi, Shape, Site, Term, Value};
 use ptx::ir::{Function, Inst, RegClass};
-use ptx::isa::Ty;
+use ptx::isa::{Cmp, Op as O, Ty};
 use std::collections::{HashMap, HashSet};
 
 /// What the fast copy assumes of an operation's result.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 enum Form {
     /// It is the operand, which is the first or the second.
     Operand { index: Value, second: bool },
+    /// It is the operand of a selection that the comparison at a site decides by. That reads these values,
+    /// and is false if the operand is the second.
+    Compared { index: Value, second: bool, site: Site, uses: Vec<Value> },
     /// It is uniform: the quotient.
     Quotient,
     /// It is the dividend minus a uniform number.
@@ -162,12 +166,12 @@ fn guesses(func: &Func, function: &Function, effects: &impl Effects, id: BlockId
             continue;
         }
         let [def] = op.defs[..] else { continue };
-        let linear = || Expr::of(inst).is_some_and(|expr| is_linear(expr.arith));
+        let linear = || inst.op == O::Abs || Expr::of(inst).is_some_and(|expr| is_linear(expr.arith));
         if !addresses.contains(&def) || inst.guard.is_some() || !linear() {
             continue;
         }
         addresses.extend(&op.uses[1..]);
-        if let Some(form) = form(func, inst, op) {
+        if let Some(form) = form(func, function, block, (inst, op)) {
             found.push(Guess { at, site, form });
         }
     }
@@ -199,14 +203,14 @@ fn is_linear(arith: Arith) -> bool {
         | Arith::Min
         | Arith::Max
         | Arith::Div
-        | Arith::Rem => true,
-        Arith::Shr | Arith::And | Arith::Or | Arith::Xor | Arith::Select | Arith::Compare(_) => false,
+        | Arith::Rem
+        | Arith::Select => true,
+        Arith::Shr | Arith::And | Arith::Or | Arith::Xor | Arith::Compare(_) => false,
     }
 }
 
 /// The simpler form that the result of an operation on an affine and a uniform operand may have.
-fn form(func: &Func, inst: &Inst, op: &Op) -> Option<Form> {
-    let Expr { arith, ty: Ty::S32 | Ty::U32 } = Expr::of(inst)? else { return None };
+fn form(func: &Func, function: &Function, block: &Block, (inst, op): (&Inst, &Op)) -> Option<Form> {
     if func.shapes[op.defs.first()?.0 as usize] != Shape::Varying {
         return None;
     }
@@ -219,7 +223,33 @@ fn form(func: &Func, inst: &Inst, op: &Op) -> Option<Form> {
         Operand::Imm(_) => true,
         other => other.value().is_some_and(|value| func.shapes[value.0 as usize].is_uniform()),
     };
-    match (arith, operands(inst, op).as_slice()) {
+    let sources = operands(inst, op);
+    if inst.op == O::Abs {
+        let index = sources.first().filter(|_| inst.mods.ty() == Ty::S32).and_then(affine)?;
+        return Some(Form::Operand { index, second: false });
+    }
+    let expr = Expr::of(inst)?;
+    if let (Arith::Select, [a, b, by]) = (expr.arith, sources.as_slice()) {
+        let by = by.value()?;
+        let compares = block.ops.iter().find(|op| op.defs.contains(&by))?;
+        let OpKind::Inst(site) = compares.kind else { return None };
+        let comparison = site.inst(function).filter(|inst| inst.guard.is_none())?;
+        let Expr { arith: Arith::Compare(cmp), ty: Ty::S32 | Ty::U32 } = Expr::of(comparison)? else {
+            return None;
+        };
+        let compared = operands(comparison, compares);
+        let index = match compared.as_slice() {
+            [x, limit] | [limit, x] if uniform(limit) => affine(x)?,
+            _ => return None,
+        };
+        let second = a.value() != Some(index);
+        // Whether all lanes are equal to a number is no matter of the first and the last one.
+        let shows = if second { cmp != Cmp::Ne } else { cmp != Cmp::Eq };
+        let fits = shows && (!second || b.value() == Some(index));
+        return fits.then(|| Form::Compared { index, second, site, uses: compares.uses.clone() });
+    }
+    let Expr { arith, ty: Ty::S32 | Ty::U32 } = expr else { return None };
+    match (arith, sources.as_slice()) {
         (Arith::Min | Arith::Max, [a, b]) if uniform(b) => {
             Some(Form::Operand { index: affine(a)?, second: false })
         }
@@ -360,7 +390,11 @@ fn tests(func: &mut Func, id: BlockId, guesses: &[Guess]) -> Vec<Test> {
             access: None,
             prefetch: None,
         };
-        tests.push(match *form {
+        tests.push(match form.clone() {
+            Form::Compared { index, second, site, uses } => {
+                let op = new(OpKind::Picks { site, second }, uses, vec![holds]);
+                Test { at: *at, op, result: index, in_copy: None }
+            }
             Form::Operand { index, second } => {
                 let op = new(OpKind::Picks { site: *site, second }, uses, vec![holds]);
                 Test { at: *at, op, result: index, in_copy: None }

@@ -143,13 +143,15 @@ pub enum OpKind {
         /// How many there are.
         count: u32,
     },
-    /// Whether the minimum or maximum at the site is one of its operands in every lane, as the first and the
-    /// last lane show: a uniform predicate, which may be false although each lane's is. Uses: those of the
-    /// instruction.
+    /// Whether the minimum, maximum or absolute value at the site is one of its operands in every lane, as
+    /// the first and the last lane show: a uniform predicate, which may be false although each lane's is. At
+    /// a comparison: whether it is true in every lane, so that a selection picks its first operand, or false
+    /// in every lane. Uses: those of the instruction.
     Picks {
-        /// The instruction, of 32 bits. That operand is affine ([`Affine::span`]), the other uniform.
+        /// The instruction, of 32 bits. That operand is affine ([`Affine::span`]), the other uniform; one of
+        /// those that are compared is affine, the other uniform.
         site: Site,
-        /// Whether the operand is the second.
+        /// Whether the operand is the second, or the comparison false.
         second: bool,
     },
     /// Whether the quotient of the division, or of the remainder, at the site is the same in every lane, as

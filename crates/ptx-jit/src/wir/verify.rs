@@ -276,8 +276,12 @@ impl<E: Effects> Verifier<'_, E> {
             OpKind::Picks { site, .. } | OpKind::SameQuotient(site) => {
                 let inst = self.inst(*site)?;
                 let picks = matches!(op.kind, OpKind::Picks { .. });
-                let fits = if picks { [O::Min, O::Max] } else { [O::Div, O::Rem] }.contains(&inst.op);
-                if !fits || inst.srcs.len() != 2 || !matches!(inst.mods.ty(), Ty::S32 | Ty::U32) {
+                let fits = match (inst.op, inst.srcs.len()) {
+                    (O::Min | O::Max | O::Setp, 2) | (O::Abs, 1) => picks,
+                    (O::Div | O::Rem, 2) => !picks,
+                    _ => false,
+                };
+                if !fits || !matches!(inst.mods.ty(), Ty::S32 | Ty::U32) {
                     return Err("a test of another instruction".to_owned());
                 }
                 let mut uses = vec![Mask];
