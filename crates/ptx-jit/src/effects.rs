@@ -106,13 +106,16 @@ pub(crate) fn reads_parameter(inst: &Inst) -> bool {
     inst.op == Op::Ld && inst.srcs.first().is_some_and(fixed)
 }
 
-/// Whether an instruction loads a parameter of the kernel, or an element of a constant variable, at a place
-/// that is known to be there.
+/// Whether an instruction loads a parameter of the kernel, or elements of a constant variable, at a place
+/// that is known to be there, into as many registers of at most 64 bits.
 pub(crate) fn reads_constant(variables: &[Variable], inst: &Inst) -> bool {
     let loads = inst.op == Op::Ld && inst.mods.sem() == Sem::Weak;
     let constant = || {
-        let bytes = inst.mods.ty().bits() / 8 * u32::from(inst.mods.vec());
-        is_in_variable(variables, inst, Space::Const, bytes)
+        let (bits, count) = (inst.mods.ty().bits(), u32::from(inst.mods.vec()));
+        let registers = inst.dsts.iter().filter(|dst| dst.reg().is_some()).count();
+        matches!(bits, 8..=64)
+            && registers == count as usize
+            && is_in_variable(variables, inst, Space::Const, bits / 8 * count)
     };
     reads_parameter(inst) || loads && constant()
 }

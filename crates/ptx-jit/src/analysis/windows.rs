@@ -33,7 +33,10 @@ pub(super) fn windows(func: &Func, function: &Function) -> HashMap<Value, Space>
         let mut set =
             |known: &mut HashMap<Value, Option<Space>>, value: Value, now: Option<Option<Space>>| {
                 let Some(now) = now else { return };
-                changed |= known.insert(value, now) != Some(now);
+                let before = known.get(&value).copied();
+                let now = if before.is_some_and(|before| before != now) { None } else { now };
+                changed |= before != Some(now);
+                known.insert(value, now);
             };
         for id in func.reverse_postorder() {
             let block = &func.blocks[id.0 as usize];

@@ -18,7 +18,7 @@ use crate::tuning::{COARSE_WARP_MAX_WIDENED, MAX_STACK_BYTES};
 use crate::wir::section::Section;
 use crate::wir::{self, Func, LaunchShape};
 use ptx::analysis::calls::reads_clocks;
-use ptx::check::module::Variable;
+use ptx::check::module::{AddressSize, Variable};
 use ptx::ir::{Function, Program};
 use ptx_exec::launch::Kernel;
 use ptx_exec::native::CoarseCode;
@@ -177,7 +177,9 @@ fn translate(
     let objects = checks.map(|checks| &checks.objects);
     let (whole, defined) = checks.map_or((false, false), |checks| (checks.whole, checks.defined));
     let ordered = checks.is_some_and(|checks| checks.ordered);
-    let variables: &[Variable] = if checks.is_some() { &[] } else { &kernel.module().program().variables };
+    let program = kernel.module().program();
+    let plain = checks.is_none() && program.address_size == AddressSize::Bits64;
+    let variables: &[Variable] = if plain { &program.variables } else { &[] };
     let effects = effects::NativeEffects { whole, defined, ordered, variables };
     let scalar = matches!(part, Part::Scalar { .. });
     if scalar {
@@ -192,7 +194,6 @@ fn translate(
         return Err(Error::new(format!("`{}` is too large to be compiled", function.name)));
     };
     let layout = kernel.module().layout(kernel.id());
-    let program = kernel.module().program();
     // Native code of a coarse warp counts instructions for all of its warps together, not for each.
     let clocks = reads_clocks(program, kernel.id());
     // A coarse warp keeps elements of shared memory in registers, where they have no shadow and no stamps.

@@ -10,6 +10,7 @@ use crate::analysis::constant::Constants;
 use crate::effects;
 use crate::wir::access::{Access, Form};
 use crate::wir::{Kind, Op, Shape, Site, Value};
+use ptx::check::module::AddressSize;
 use ptx::ir::{Addr, Base, Inst, RegClass, Src};
 use ptx::isa::{Space, TyKind};
 use ptx_exec::watch::Object;
@@ -97,12 +98,15 @@ impl Planner<'_> {
         !checked && effects::is_in_variable(&self.program.variables, inst, access.space, access.bytes())
     }
 
-    /// Whether an instruction loads a parameter of the kernel, or an element of a constant variable, at a
-    /// place that is known to be there. Where observers follow accesses, a variable is not.
+    /// Whether an instruction loads a parameter of the kernel, or elements of a constant variable, at a place
+    /// that is known to be there. Where observers follow accesses, a variable is not; accesses with 32-bit
+    /// addresses have no native code.
     pub(crate) fn reads_constant(self, inst: &Inst) -> bool {
         match self.objects {
-            None => effects::reads_constant(&self.program.variables, inst),
-            Some(_) => effects::reads_parameter(inst),
+            None if self.program.address_size == AddressSize::Bits64 => {
+                effects::reads_constant(&self.program.variables, inst)
+            }
+            _ => effects::reads_parameter(inst),
         }
     }
 
