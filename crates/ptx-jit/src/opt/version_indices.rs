@@ -32,7 +32,7 @@ use crate::effects::reads_parameter;
 use crate::tuning::{VERSION_MAX_OPS, VERSION_MAX_ROUNDS};
 use crate::wir::uses::Readers;
 use crate::wir::{Block, BlockId, Cond, Effects, Func, Kind, Op, OpKind, Phi, Shape, Site, Term, Value};
-use ptx::ir::{Function, Inst, RegClass};
+use ptx::ir::{Dst, Function, Inst, RegClass};
 use ptx::isa::{Cmp, Op as O, Ty};
 use std::collections::{HashMap, HashSet};
 
@@ -234,6 +234,10 @@ fn form(func: &Func, function: &Function, block: &Block, (inst, op): (&Inst, &Op
         let compares = block.ops.iter().find(|op| op.defs.contains(&by))?;
         let OpKind::Inst(site) = compares.kind else { return None };
         let comparison = site.inst(function).filter(|inst| inst.guard.is_none())?;
+        // A second result is the opposite.
+        if compares.defs != [by] || comparison.dsts.first().and_then(Dst::reg).is_none() {
+            return None;
+        }
         let Expr { arith: Arith::Compare(cmp), ty: Ty::S32 | Ty::U32 } = Expr::of(comparison)? else {
             return None;
         };
