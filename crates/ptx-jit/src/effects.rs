@@ -6,8 +6,8 @@ use crate::wir::Effects;
 use crate::wir::loops::{Loop, loops};
 use ptx::analysis::cfg;
 use ptx::analysis::liveness::Liveness;
-use ptx::check::module::Variable;
-use ptx::ir::{Addr, Base, Function, Inst, Reg, Src};
+use ptx::check::module::{AddressSize, Variable};
+use ptx::ir::{Addr, Base, Function, Inst, Program, Reg, Src};
 use ptx::isa::{AtomOp, Class, Mods, Op, RowId, Sem, Space, Sreg, Ty, TyKind, Word};
 use std::collections::HashSet;
 
@@ -56,7 +56,7 @@ pub(crate) struct NativeEffects<'a> {
     pub(crate) defined: bool,
     /// Whether accesses are compared with stamps, for observers.
     pub(crate) ordered: bool,
-    /// The variables of the module; none where observers follow accesses.
+    /// The variables that accesses need no check in: [`unchecked_variables`].
     pub(crate) variables: &'a [Variable],
 }
 
@@ -104,6 +104,12 @@ pub(crate) fn loads_bytes(inst: &Inst) -> bool {
 pub(crate) fn reads_parameter(inst: &Inst) -> bool {
     let fixed = |src: &Src| matches!(src, Src::Addr(Addr { base: Base::KernelParam, index: None, .. }));
     inst.op == Op::Ld && inst.srcs.first().is_some_and(fixed)
+}
+
+/// The variables that native code may access without a check, if an instruction names a place in one; none if
+/// observers follow accesses, or if addresses have 32 bits, since such accesses have no native code.
+pub(crate) fn unchecked_variables(program: &Program, observed: bool) -> &[Variable] {
+    if observed || program.address_size != AddressSize::Bits64 { &[] } else { &program.variables }
 }
 
 /// Whether an instruction loads a parameter of the kernel, or elements of a constant variable, at a place

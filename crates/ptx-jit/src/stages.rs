@@ -3,7 +3,7 @@
 //! Invariant: the text after a pass depends on the function, the launch, the target and the passes alone.
 
 use crate::analysis::{Analyses, range};
-use crate::effects::NativeEffects;
+use crate::effects::{NativeEffects, unchecked_variables};
 use crate::opt::{dce, gvn, phi_elim, version_indices};
 use crate::pipeline::{Pass, Passes, analyse, infer_shapes, plan_memory, run};
 use crate::target::{Level, Target};
@@ -217,5 +217,5 @@ fn runs(numbers: &[u64]) -> String {
 
 /// The properties of a program's instructions without observers.
 fn effects_of(program: &Program) -> NativeEffects<'_> {
-    NativeEffects { variables: &program.variables, ..NativeEffects::default() }
+    NativeEffects { variables: unchecked_variables(program, false), ..NativeEffects::default() }
 }

@@ -18,7 +18,6 @@ use crate::tuning::{COARSE_WARP_MAX_WIDENED, MAX_STACK_BYTES};
 use crate::wir::section::Section;
 use crate::wir::{self, Func, LaunchShape};
 use ptx::analysis::calls::reads_clocks;
-use ptx::check::module::{AddressSize, Variable};
 use ptx::ir::{Function, Program};
 use ptx_exec::launch::Kernel;
 use ptx_exec::native::CoarseCode;
@@ -178,8 +177,7 @@ fn translate(
     let (whole, defined) = checks.map_or((false, false), |checks| (checks.whole, checks.defined));
     let ordered = checks.is_some_and(|checks| checks.ordered);
     let program = kernel.module().program();
-    let plain = checks.is_none() && program.address_size == AddressSize::Bits64;
-    let variables: &[Variable] = if plain { &program.variables } else { &[] };
+    let variables = effects::unchecked_variables(program, checks.is_some());
     let effects = effects::NativeEffects { whole, defined, ordered, variables };
     let scalar = matches!(part, Part::Scalar { .. });
     if scalar {

@@ -10,7 +10,7 @@ use crate::analysis::constant::Constants;
 use crate::effects;
 use crate::wir::access::{Access, Form};
 use crate::wir::{Kind, Op, Shape, Site, Value};
-use ptx::check::module::AddressSize;
+use ptx::check::module::Variable;
 use ptx::ir::{Addr, Base, Inst, RegClass, Src};
 use ptx::isa::{Space, TyKind};
 use ptx_exec::watch::Object;
@@ -19,7 +19,7 @@ use std::ops::Range;
 /// What is known of addresses: the spaces they were made in, and constants.
 pub(crate) type Known<'a> = (&'a AddressFacts, &'a Constants);
 
-impl Planner<'_> {
+impl<'p> Planner<'p> {
     /// Whether an access is at constant addresses within the kernel's own variables or its parameters in
     /// every lane, and aligned. `form`: of its addresses.
     pub(crate) fn is_inside(
@@ -94,20 +94,18 @@ impl Planner<'_> {
 
     /// Whether an access names a place in a variable of global or constant memory, and is aligned.
     pub(crate) fn is_in_variable(self, inst: &Inst, access: Access) -> bool {
-        let checked = self.objects.is_some() || !matches!(access.space, Space::Global | Space::Const);
-        !checked && effects::is_in_variable(&self.program.variables, inst, access.space, access.bytes())
+        matches!(access.space, Space::Global | Space::Const)
+            && effects::is_in_variable(self.variables(), inst, access.space, access.bytes())
     }
 
     /// Whether an instruction loads a parameter of the kernel, or elements of a constant variable, at a place
-    /// that is known to be there. Where observers follow accesses, a variable is not; accesses with 32-bit
-    /// addresses have no native code.
+    /// that is known to be there.
     pub(crate) fn reads_constant(self, inst: &Inst) -> bool {
-        match self.objects {
-            None if self.program.address_size == AddressSize::Bits64 => {
-                effects::reads_constant(&self.program.variables, inst)
-            }
-            _ => effects::reads_parameter(inst),
-        }
+        effects::reads_constant(self.variables(), inst)
+    }
+
+    fn variables(self) -> &'p [Variable] {
+        effects::unchecked_variables(self.program, self.objects.is_some())
     }
 
     /// The object that an access in a state space must stay in.

@@ -16,6 +16,9 @@ mod large;
 #[path = "../support/levels.rs"]
 mod levels;
 mod local_memory;
+#[cfg(feature = "jit")]
+#[path = "../support/long_words.rs"]
+mod long_words;
 mod matrix;
 mod native;
 mod parameters;

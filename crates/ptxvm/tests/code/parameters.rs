@@ -4,11 +4,7 @@
 //! Expected values are read from the parameter's bytes here.
 #![cfg(feature = "jit")]
 
-use crate::levels;
-
-use ptxvm::{Engine, ErrorKind, Launch, Options, SanitizeOptions, Tool, Vm};
-
-const THREADS: u32 = 96;
+use crate::long_words::Case;
 
 /// The bytes of the second parameter, which begins 8 bytes into the buffer.
 fn bytes() -> Vec<u8> {
@@ -39,50 +35,16 @@ fn text(body: &str) -> String {
     )
 }
 
-/// The results, and how many warp instructions native code executed, or the trap.
-fn run(body: &str, engine: Engine, options: Options) -> Result<(Vec<u64>, bool), String> {
-    let vm = Vm::with(Options { cache: levels::cache(), ..options }).expect("options that fit");
-    let module = vm.load("parameters.ptx", &text(body)).unwrap_or_else(|error| panic!("{error}"));
-    let kernel = module.kernel("k").expect("the kernel");
-    let out = vm.zeros::<u64>(THREADS as usize).expect("memory");
-    let mut launch = Launch::new([1, 1, 1], [THREADS, 1, 1]).threads(1).engine(engine);
-    launch.params = [&out.address().to_le_bytes()[..], &bytes()[..]].concat();
-    match vm.launch(&kernel, &launch) {
-        Ok(report) => {
-            let native = report.ran.native_instructions == report.warp_instructions;
-            Ok((out.read().expect("the results"), native))
-        }
-        Err(error) => match error.kind() {
-            ErrorKind::Trap(trap, _) => Err(format!("{} {:?}", trap.kind.word(), trap.tid)),
-            _ => panic!("{error}"),
-        },
-    }
+fn case(body: &str) -> Case {
+    Case { text: text(body), params: bytes() }
 }
 
-/// Compares all engines, and a run with a sanitizer, which does not change the program. `native`: whether
-/// native code executes all of the kernel.
 fn expect(body: &str, native: bool, expected: impl Fn(u32) -> u64) {
-    let expected: Vec<u64> = (0..THREADS).map(expected).collect();
-    let (interpreted, _) = run(body, Engine::Interp, Options::default()).expect("no trap");
-    assert_eq!(interpreted, expected, "{body}");
-    let checked = Options { sanitize: Some(SanitizeOptions::new([Tool::Memcheck])), ..Options::default() };
-    assert_eq!(run(body, Engine::Auto, checked).expect("no trap").0, expected, "{body}");
-    for target in levels::of(body) {
-        let options = Options { target: Some(target), ..Options::default() };
-        let (found, all) = run(body, Engine::Jit, options).expect("no trap");
-        assert_eq!(found, expected, "{target} {body}");
-        assert!(all || !native, "{target} {body}");
-    }
+    case(body).expect(native, expected);
 }
 
-/// All engines take the same trap.
 fn traps(body: &str, expected: &str) {
-    let found = run(body, Engine::Interp, Options::default()).expect_err("a trap");
-    assert_eq!(found, expected, "{body}");
-    for target in levels::of(body) {
-        let options = Options { target: Some(target), ..Options::default() };
-        assert_eq!(run(body, Engine::Jit, options).expect_err("a trap"), expected, "{target} {body}");
-    }
+    case(body).traps(expected);
 }
 
 #[test]

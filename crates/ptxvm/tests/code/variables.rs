@@ -4,11 +4,7 @@
 //! Expected values are the initial values of the text.
 #![cfg(feature = "jit")]
 
-use crate::levels;
-
-use ptxvm::{Arg, Engine, ErrorKind, Launch, Options, Vm};
-
-const THREADS: u32 = 96;
+use crate::long_words::{BEFORE, Case, THREADS};
 
 /// A kernel whose body puts a result of each thread into `%d9`. `%r1`: the thread.
 fn text(body: &str) -> String {
@@ -27,48 +23,16 @@ fn text(body: &str) -> String {
     )
 }
 
-/// The results, and whether native code executed all warp instructions, or the trap.
-fn run(body: &str, engine: Engine, options: Options) -> Result<(Vec<u64>, bool), String> {
-    let vm = Vm::with(Options { cache: levels::cache(), ..options }).expect("options that fit");
-    let module = vm.load("variables.ptx", &text(body)).unwrap_or_else(|error| panic!("{error}"));
-    let kernel = module.kernel("k").expect("the kernel");
-    let out = vm.buffer(&vec![7_u64; THREADS as usize]).expect("memory");
-    let launch = Launch::new([1, 1, 1], [THREADS, 1, 1]).threads(1).engine(engine);
-    let launch = launch.args(&kernel, &[Arg::buffer(&out), Arg::from(THREADS)]).expect("arguments");
-    match vm.launch(&kernel, &launch) {
-        Ok(report) => {
-            let native = report.ran.native_instructions == report.warp_instructions;
-            Ok((out.read().expect("the results"), native))
-        }
-        Err(error) => match error.kind() {
-            ErrorKind::Trap(trap, _) => Err(format!("{} {:?}", trap.kind.word(), trap.tid)),
-            _ => panic!("{error}"),
-        },
-    }
+fn case(body: &str) -> Case {
+    Case { text: text(body), params: THREADS.to_le_bytes().to_vec() }
 }
 
 fn expect(body: &str, expected: impl Fn(u32) -> u64) {
-    expect_of(body, true, expected);
-}
-
-/// `native`: whether native code executes all of it.
-fn expect_of(body: &str, native: bool, expected: impl Fn(u32) -> u64) {
-    let expected: Vec<u64> = (0..THREADS).map(expected).collect();
-    assert_eq!(run(body, Engine::Interp, Options::default()).expect("no trap").0, expected, "{body}");
-    for target in levels::of(body) {
-        let options = Options { target: Some(target), ..Options::default() };
-        let (found, all) = run(body, Engine::Jit, options).expect("no trap");
-        assert_eq!(found, expected, "{target} {body}");
-        assert!(all || !native, "{target} {body}");
-    }
+    case(body).expect(true, expected);
 }
 
 fn traps(body: &str, expected: &str) {
-    assert_eq!(run(body, Engine::Interp, Options::default()).expect_err("a trap"), expected, "{body}");
-    for target in levels::of(body) {
-        let options = Options { target: Some(target), ..Options::default() };
-        assert_eq!(run(body, Engine::Jit, options).expect_err("a trap"), expected, "{target} {body}");
-    }
+    case(body).traps(expected);
 }
 
 #[test]
@@ -104,7 +68,7 @@ fn elements_without_a_register() {
     let body = "ld.const.v2.u32 {_, %r3}, [vectors+8];
         add.u32 %r4, %r1, %r3; rem.s32 %r5, %r4, %r2; mul.wide.s32 %d2, %r5, 8; add.s64 %d3, %d1, %d2;
         ld.global.u64 %d9, [%d3]; cvt.u64.u32 %d4, %r3; add.u64 %d9, %d9, %d4; bar.sync 0;";
-    expect_of(body, false, |_| 7 + 23);
+    case(body).expect(false, |_| BEFORE + 23);
 }
 
 /// A place behind a variable is in another one, or in none.
