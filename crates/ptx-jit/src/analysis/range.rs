@@ -3,7 +3,8 @@
 //! Thread indices are below the size of the CTA, and variables of shared memory have the addresses of the
 //! layout. Most addresses of shared memory are computed from these.
 //!
-//! Invariant: a range holds for the value that each lane computes, active or not. A value loaded from a warp
+//! Invariant: a range holds for the value of each active lane. Others may have any number where the
+//! interpreter's step has executed a load: it leaves their registers as they are. A value loaded from a warp
 //! frame has no range, since the interpreter may have written it. So ranges are weak in code that can be
 //! entered with a frame; a coarse warp cannot be.
 

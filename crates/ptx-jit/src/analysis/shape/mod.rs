@@ -505,7 +505,10 @@ impl<M: Effects> Classifier<'_, M> {
             };
             return vec![Shape::Uniform(value); count];
         }
-        if self.compares_same(inst, op, &sources) {
+        if let Some(outcome) = self.decided(inst, op) {
+            return vec![Shape::Uniform(Some(outcome)); count];
+        }
+        if self.compares_same(inst, &op.uses, &sources) {
             return vec![Shape::Uniform(None); count];
         }
         if count == 1
@@ -530,25 +533,28 @@ impl<M: Effects> Classifier<'_, M> {
         vec![Shape::Varying; count]
     }
 
+    /// The outcome of a comparison that the ranges of its sources decide. Lanes that are not active may have
+    /// numbers beyond a range, so no lane shows the outcome.
+    fn decided(&self, inst: &Inst, op: &crate::wir::Op) -> Option<u64> {
+        let (Some(Expr { arith: Arith::Compare(_), .. }), [def]) = (Expr::of(inst), op.defs.as_slice())
+        else {
+            return None;
+        };
+        self.bounds[def.0 as usize].filter(|bound| bound.low == bound.high).map(|bound| bound.low)
+    }
+
     /// Whether a comparison has the same outcome in all lanes.
-    fn compares_same(&self, inst: &Inst, op: &crate::wir::Op, sources: &[Shape]) -> bool {
+    fn compares_same(&self, inst: &Inst, uses: &[Value], sources: &[Shape]) -> bool {
         let (Some(Expr { arith: Arith::Compare(cmp), .. }), [a, b]) = (Expr::of(inst), sources) else {
             return false;
         };
-        let decides =
-            |name: &Value| self.bounds[name.0 as usize].is_some_and(|bound| bound.low == bound.high);
-        if let [def] = op.defs.as_slice()
-            && decides(def)
-        {
-            return true;
-        }
         let other = |class: &Shape, name: Option<&Value>| match class {
             Shape::Uniform(Some(k)) => Some(Other::Number(*k)),
             Shape::Uniform(None) => Some(Other::Multiple(name.map_or(0, |name| self.align(*name)))),
             Shape::Bottom | Shape::Affine(_) | Shape::Varying => None,
         };
         let registers = |at: usize| matches!(inst.srcs.get(at), Some(Src::Reg(_)));
-        let name = |at: usize| op.uses.get(1 + at).filter(|_| registers(0) && registers(1));
+        let name = |at: usize| uses.get(1 + at).filter(|_| registers(0) && registers(1));
         match (a, b) {
             (Shape::Affine(pattern), b) => other(b, name(1)).is_some_and(|b| is_same(cmp, pattern, b)),
             (a, Shape::Affine(pattern)) => {
