@@ -343,6 +343,8 @@ pub struct CoarseCode {
     /// The CTAs of a row of the grid from which on several execute as one: if their number is a multiple of
     /// `ctas`, and if it is not. Then those at the end of the row execute alone.
     pub least_row: [u32; 2],
+    /// Whether the first and the last CTA of a row of the grid execute alone.
+    pub edges_alone: bool,
     /// Slots and barriers, as for single warps.
     pub cta: CtaCode,
     /// The places where a coarse warp splits into its warps.
@@ -355,6 +357,22 @@ impl CoarseCode {
         let row = grid.nctaid[0];
         let [whole, other] = self.least_row;
         row >= if row.is_multiple_of(self.ctas) { whole } else { other }
+    }
+
+    /// Whether the CTAs from `x` on, in a row of so many, execute as one.
+    pub(crate) fn begins_at(&self, x: u32, row: u32) -> bool {
+        let edge = u64::from(self.edges_alone);
+        u64::from(x) >= edge && u64::from(x) + u64::from(self.ctas) + edge <= u64::from(row)
+    }
+
+    /// How many CTAs behind `x`, where none begin as one, execute alone before some execute as one again.
+    pub(crate) fn alone_behind(&self, x: u32, row: u32) -> u64 {
+        let edge = u64::from(self.edges_alone);
+        match u64::from(x) < edge {
+            true => 0,
+            // Those at the end of the row, and the first one of the next row.
+            false => u64::from(row.saturating_sub(x)).saturating_sub(1) + edge,
+        }
     }
 }
 

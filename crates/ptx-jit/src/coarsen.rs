@@ -262,6 +262,12 @@ pub(crate) fn least_row(teams: Teams, func: &Func, function: &Function, shape: L
     }
 }
 
+/// Whether the first and the last CTA of a row of the grid execute alone; see
+/// [`CoarseCode::edges_alone`](ptx_exec::native::CoarseCode::edges_alone).
+pub(crate) fn has_slow_edges(func: &Func, shape: LaunchShape) -> bool {
+    shape.ctas > 1 && merged::has_slow_edges(func)
+}
+
 /// Whether the code of single warps is made after that of coarse warps, beside the launch.
 pub(crate) fn is_in_parts(teams: Teams, function: &Function) -> bool {
     teams == Teams::Auto && !has_barrier(function)

@@ -90,6 +90,7 @@ impl Made {
         to.number(team.warps);
         to.number(team.ctas);
         team.least_row.iter().for_each(|row| to.number(*row));
+        to.number(u32::from(team.edges_alone));
         to.cta(&team.cta);
         to.count(team.leaves.len());
         team.leaves.iter().for_each(|leave| to.leave(leave));
@@ -122,6 +123,7 @@ impl Made {
                 warps: from.number()?,
                 ctas: from.number()?,
                 least_row: [from.number()?, from.number()?],
+                edges_alone: from.flag()?,
                 cta: from.cta()?,
                 leaves: from.list(Reader::leave)?,
             },
@@ -428,6 +430,7 @@ mod tests {
                 warps: 4,
                 ctas: 2,
                 least_row: [4, 8],
+                edges_alone: true,
                 cta: CtaCode {
                     bytes: 64,
                     barriers: vec![SuspendPoint { block: 2, id: None, kept: Vec::new() }],

@@ -68,6 +68,9 @@ pub(crate) struct CtaBatch<'a> {
     pub(crate) started: u64,
     /// CTAs that execute as one; see [`CoarseCode::ctas`](super::CoarseCode::ctas).
     pub(crate) ctas: u32,
+    /// Whether CTAs at the edges execute alone; see
+    /// [`CoarseCode::edges_alone`](super::CoarseCode::edges_alone).
+    pub(crate) edges_alone: bool,
     /// The CTA's shared memory.
     pub(crate) shared: Option<&'a mut Window>,
     /// The initial slots.
@@ -88,9 +91,11 @@ impl CtaCall<'_> {
         // Cached bounds are stale, and only an entry of native code renews them.
         let stale = self.view().memory().frees() != self.cache.frees;
         let ctas = u64::from(self.batch.ctas);
-        let end_of_row = u64::from(self.grid.nctaid[0]);
+        let row = u64::from(self.grid.nctaid[0]);
         let x = u64::from(self.ctaid[0]) + ctas;
-        if self.batch.remaining < ctas || stale || x < end_of_row && x + ctas > end_of_row {
+        let edge = u64::from(self.batch.edges_alone);
+        let x = if x < row { x } else { 0 };
+        if self.batch.remaining < ctas || stale || x < edge || x + ctas + edge > row {
             return false;
         }
         let ended = (self.index + self.batch.started, self.ctaid);

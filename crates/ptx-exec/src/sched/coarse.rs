@@ -43,13 +43,17 @@ impl Cta {
     ) -> Option<CtaStop> {
         let function = context.function(self.kernel)?;
         let others = coarse.ctas - 1;
-        let row = self.grid.nctaid[0] - self.ctaid[0];
+        let (x, row) = (self.ctaid[0], self.grid.nctaid[0]);
         let fits = coarse.fits(&self.grid);
-        if !fits || row <= others || limits.taken() < others.into() {
+        if !fits || !coarse.begins_at(x, row) || limits.taken() < others.into() {
             let context = &context.for_single_warps();
             let native = context.native.unwrap_or(native);
-            // In the next row, CTAs execute as one again.
-            let more = if fits { u64::from(row) - 1 } else { u64::MAX };
+            let more = match (fits, coarse.begins_at(x, row)) {
+                (false, _) => u64::MAX,
+                (true, false) => coarse.alone_behind(x, row),
+                // Too few CTAs are left for this thread.
+                (true, true) => u64::from(row - x) - 1,
+            };
             return self.run_native(native, context, limits, cache, more);
         }
         let initial = self.native_frames.start_coarse(coarse, function, self.warps.len());
@@ -69,7 +73,7 @@ impl Cta {
             let fuel = if limits.alone() { FIRST_FUEL } else { FUEL };
             let remaining = if native.can_batch_ctas() { limits.taken() - u64::from(others) } else { 0 };
             let start = Start { warp: current, round, fuel };
-            let mut call = self.native_call(context, cache, start, (remaining, coarse.ctas, initial));
+            let mut call = self.native_call(context, cache, start, (remaining, Some(coarse), initial));
             let stop = native.run_coarse(&mut call);
             let (ctaid, batched) = (call.ctaid, call.batched());
             let CtaCall { steps, lane_steps, fuel, .. } = call;

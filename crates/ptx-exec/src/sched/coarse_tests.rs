@@ -90,7 +90,9 @@ impl Native for Four {
     }
 
     fn run_coarse(&self, call: &mut CtaCall<'_>) -> CtaStop {
-        assert!(call.ctaid[0] + self.coarse.ctas <= GRID[0], "the CTAs are in one row");
+        let edge = u32::from(self.coarse.edges_alone);
+        assert!(call.ctaid[0] + self.coarse.ctas + edge <= GRID[0], "the CTAs are in one row");
+        assert!(call.ctaid[0] >= edge, "the first CTA of a row executes alone");
         match self.leaves {
             Leaves::Declined => CtaStop::Declined,
             Leaves::Mismatch => CtaStop::BarrierMismatch,
@@ -111,12 +113,12 @@ impl Native for Four {
 }
 
 /// Runs a kernel whose threads each add 1 to a word of their own.
-fn each_once(leaves: Leaves, threads: u32) {
+fn each_once(leaves: Leaves, threads: u32, edges_alone: bool) {
     let mut machine = Machine::new();
     // With a limit of steps, CTAs do not begin in native code.
     (machine.threads, machine.max_steps) = (threads, None);
     let cta = CtaCode { bytes: 64, barriers: Vec::new() };
-    let coarse = CoarseCode { warps: 4, ctas: 4, least_row: [4, 4], cta, leaves: Vec::new() };
+    let coarse = CoarseCode { warps: 4, ctas: 4, least_row: [4, 4], edges_alone, cta, leaves: Vec::new() };
     machine.native = Some(Arc::new(Four { leaves, coarse, single: CtaCode::default() }));
     let count = GRID.iter().chain(&BLOCK).product();
     let out = machine.array(count);
@@ -141,13 +143,16 @@ fn each_once(leaves: Leaves, threads: u32) {
 #[test]
 fn ctas_that_began_as_one_run_once_each() {
     for threads in [1, 2] {
-        each_once(Leaves::Declined, threads);
-        each_once(Leaves::Mismatch, threads);
+        for edges_alone in [false, true] {
+            each_once(Leaves::Declined, threads, edges_alone);
+            each_once(Leaves::Mismatch, threads, edges_alone);
+        }
     }
 }
 
 /// The thread starts other CTAs before those that began as one are finished.
 #[test]
 fn ctas_that_began_as_one_and_take_long_run_once_each() {
-    each_once(Leaves::OutOfFuel, 1);
+    each_once(Leaves::OutOfFuel, 1, false);
+    each_once(Leaves::OutOfFuel, 1, true);
 }

@@ -11,8 +11,8 @@ use crate::frame::{BarrierWait, Wait};
 use crate::interp::{self, Arrival, Budget, Left, Reduced, truths};
 use crate::lanes::{FULL, LaneMask};
 use crate::native::{
-    BarrierState, CtaBatch, CtaCall, CtaCode, CtaStop as NativeCtaStop, InitialSlots, Native, NativeCache,
-    NativeStop, SlotState,
+    BarrierState, CoarseCode, CtaBatch, CtaCall, CtaCode, CtaStop as NativeCtaStop, InitialSlots, Native,
+    NativeCache, NativeStop, SlotState,
 };
 use crate::watched_cta;
 use std::time::Instant;
@@ -64,9 +64,10 @@ impl Cta {
         context: &'a LaunchContext<'_>,
         cache: &'a mut NativeCache,
         Start { warp, round, fuel }: Start,
-        (remaining, ctas, initial): (u64, u32, InitialSlots),
+        (remaining, coarse, initial): (u64, Option<&CoarseCode>, InitialSlots),
     ) -> CtaCall<'a> {
         let frames = &mut self.native_frames;
+        let (ctas, edges_alone) = coarse.map_or((1, false), |coarse| (coarse.ctas, coarse.edges_alone));
         CtaCall {
             code: context.code,
             function: self.kernel,
@@ -81,7 +82,14 @@ impl Cta {
             index: self.index,
             begun: &mut self.begun,
             cache,
-            batch: CtaBatch { remaining, started: 0, ctas, shared: self.shared.as_mut(), initial },
+            batch: CtaBatch {
+                remaining,
+                started: 0,
+                ctas,
+                edges_alone,
+                shared: self.shared.as_mut(),
+                initial,
+            },
             warp,
             round,
             fuel,
@@ -121,7 +129,7 @@ impl Cta {
             let fuel = if limits.alone() && !native.may_wait() { FIRST_FUEL } else { FUEL };
             let remaining = if can_batch { limits.taken().min(more) } else { 0 };
             let mut call =
-                self.native_call(context, cache, Start { warp, round, fuel }, (remaining, 1, initial));
+                self.native_call(context, cache, Start { warp, round, fuel }, (remaining, None, initial));
             let stop = native.run_cta(&mut call);
             let (ctaid, batched) = (call.ctaid, call.batched());
             let CtaCall { mask, live, steps, lane_steps, fallbacks, fault, fuel, .. } = call;

@@ -18,7 +18,7 @@ use crate::target::Level;
 use crate::tuning::{
     LOCKSTEP_MAX_CHUNKS, MERGED_CTAS_MIN_GAIN, MERGED_CTAS_MIN_GROUPS, coarse_warp_registers,
 };
-use crate::wir::{self, Func, LaunchShape};
+use crate::wir::{self, Func, LaunchShape, OpKind};
 use ptx::ir::{Addr, Base, Function, Inst, Program, Src, Terminator};
 use ptx::isa::{Op, Sem, Space, Sreg};
 
@@ -98,6 +98,14 @@ pub(super) fn least_row(func: &Func, function: &Function, shape: LaunchShape) ->
     let has_border = func.blocks.iter().any(is_border);
     let many = MERGED_CTAS_MIN_GROUPS * shape.ctas;
     [if has_border { many } else { 2 * shape.ctas }, many]
+}
+
+/// Whether coarse warps at the edge of a picture execute slow code: clamped, mirrored and wrapped indices
+/// have versions for warps whose lanes are all inside, and the versions for others access lane by lane. A
+/// coarse warp of several CTAs would do that for all their lanes.
+pub(super) fn has_slow_edges(func: &Func) -> bool {
+    let tests = |op: &wir::Op| matches!(op.kind, OpKind::Picks { .. } | OpKind::SameQuotient(_));
+    func.blocks.iter().any(|block| block.ops.iter().any(tests))
 }
 
 /// Whether the coarse warp is expected to be faster than its warps one after another. The functions have the

@@ -332,7 +332,8 @@ fn translate(
     if let Some(Emitted { windows, cta, leaves, postpones, updates, .. }) = together {
         let (of, coarse) = &funcs[0];
         let least_row = coarsen::least_row(teams, coarse, function, *of);
-        team = CoarseCode { warps: of.team, ctas: of.ctas, least_row, cta, leaves };
+        let edges_alone = coarsen::has_slow_edges(coarse, *of);
+        team = CoarseCode { warps: of.team, ctas: of.ctas, least_row, edges_alone, cta, leaves };
         // Both functions refer to symbols of the host through the same module.
         emitted.windows = emitted.windows.max(windows);
         emitted.postpones |= postpones;
