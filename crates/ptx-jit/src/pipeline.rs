@@ -20,7 +20,7 @@ use crate::opt::chunk_loops::Sections;
 use crate::opt::prefetch::{Prefetching, deferred};
 use crate::opt::version_unmasked::Versioning;
 use crate::opt::{
-    barrier_slots, dce, endpoint_tests, float_chains, fold_branches, gvn, phi_elim, sink_masks,
+    barrier_slots, dce, endpoint_tests, float_chains, fold_branches, gvn, narrow_lanes, phi_elim, sink_masks,
     version_indices, version_prefix, warp_strips,
 };
 use crate::target::Target;
@@ -91,11 +91,13 @@ pub enum Pass {
     VersionPrefix,
     /// Which masks of a coarse warp are computed where they are read.
     SinkMasks,
+    /// Which operations are computed in lanes that are narrower than their registers.
+    NarrowLanes,
 }
 
 impl Pass {
     /// All passes, in their order.
-    pub const ALL: [Pass; 25] = [
+    pub const ALL: [Pass; 26] = [
         Pass::Divergence,
         Pass::IfConvert,
         Pass::Build,
@@ -121,6 +123,7 @@ impl Pass {
         Pass::WarpStrips,
         Pass::VersionPrefix,
         Pass::SinkMasks,
+        Pass::NarrowLanes,
     ];
 
     /// The name that file tests use.
@@ -149,6 +152,7 @@ impl Pass {
             Pass::VersionUnmasked => "version-unmasked",
             Pass::ChunkLoops => "chunk-loops",
             Pass::SinkMasks => "sink-masks",
+            Pass::NarrowLanes => "narrow-lanes",
             Pass::EndpointTests => "endpoint-tests",
             Pass::WarpStrips => "warp-strips",
         }
@@ -171,9 +175,9 @@ impl Passes {
     /// All that make a function of PTX alone.
     pub(crate) const ALL: Passes = Passes { off: None, last: Pass::VersionIndices };
     /// Also those that need its constants, and that plan how it accesses memory.
-    pub(crate) const PLANS: Passes = Passes { off: None, last: Pass::SinkMasks };
+    pub(crate) const PLANS: Passes = Passes { off: None, last: Pass::NarrowLanes };
     /// The same without groups of accesses: each access is emitted on its own.
-    pub(crate) const SINGLE_ACCESSES: Passes = Passes { off: Some(Pass::Groups), last: Pass::SinkMasks };
+    pub(crate) const SINGLE_ACCESSES: Passes = Passes { off: Some(Pass::Groups), last: Pass::NarrowLanes };
 
     /// All but one, up to another.
     pub(crate) fn without(off: Option<Pass>, last: Pass) -> Self {
@@ -315,7 +319,7 @@ fn env(program: &Program, target: Target) -> Env {
 
 /// Plans how a function accesses memory, after which it is complete: the strategy of each access, the bounds
 /// checks and the groups of accesses of each block, the prefetches, versions of blocks for all lanes, chunk
-/// loops, endpoint tests, warp strips, versions for leading lanes, and sunk masks.
+/// loops, endpoint tests, warp strips, versions for leading lanes, sunk masks, and narrow lanes.
 /// `by_warp`: whether a coarse warp computes vectors warp by warp. `analyses`: what is known of its values.
 pub(crate) fn plan_memory(
     (func, analyses): (&mut Func, &mut Analyses),
@@ -401,6 +405,9 @@ pub(crate) fn plan_memory(
         for (block, sunk) in func.blocks.iter_mut().zip(sunk) {
             block.sunk = sunk;
         }
+    }
+    if passes.has(Pass::NarrowLanes) {
+        narrow_lanes::decide(func, function, launch);
     }
     check(func, function, effects, Form::Ssa);
 }

@@ -48,6 +48,7 @@ pub fn after(
         | Pass::VersionUnmasked
         | Pass::ChunkLoops
         | Pass::SinkMasks
+        | Pass::NarrowLanes
         | Pass::EndpointTests
         | Pass::WarpStrips => Pass::VersionIndices,
         other => other,
@@ -117,6 +118,7 @@ pub fn on_text(
         | Pass::VersionUnmasked
         | Pass::ChunkLoops
         | Pass::SinkMasks
+        | Pass::NarrowLanes
         | Pass::EndpointTests
         | Pass::WarpStrips => {
             plan(&mut func, (program, function), (launch, target), Passes::without(None, pass));

@@ -568,3 +568,11 @@ pub(crate) const SCALAR_EVOLUTION_MAX_DEFINITIONS: u32 = 100;
 
 /// The most loops that scalar evolution follows. Chosen.
 pub(crate) const SCALAR_EVOLUTION_MAX_LOOPS: usize = 8;
+
+/// What it costs to extend or truncate the lanes of a narrow value, in bytes of each lane. Counted in the
+/// code for AVX-512: two instructions for each 16 lanes.
+pub(crate) const NARROW_LANES_CONVERT_COST: i64 = 4;
+
+/// The least that a group of operations must save to be computed in narrow lanes, in bytes of each lane.
+/// Chosen: less than that is lost in estimates.
+pub(crate) const NARROW_LANES_MIN_GAIN: i64 = 8;

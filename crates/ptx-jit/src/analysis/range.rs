@@ -212,7 +212,9 @@ impl Search<'_> {
             let plain = inst.mods.vec() == 1 && !ty.is_signed() && ty.bits() < to && ty.bits() >= 8;
             return plain.then(|| Bound::any(ty.bits()));
         }
-        let expr = Expr::of(inst).filter(|expr| is_int(expr.ty) && expr.ty.bits() >= 16)?;
+        let converts = |expr: &Expr| matches!(expr.arith, Arith::Convert(_)) && !expr.ty.is_signed();
+        let expr =
+            Expr::of(inst).filter(|expr| is_int(expr.ty) && (expr.ty.bits() >= 16 || converts(expr)))?;
         let ty = expr.ty;
         let found = self.sources(expr, inst, op)?;
         let of = |at: usize| found.get(at).copied().filter(|bound| bound.high <= mask(ty.bits()));
@@ -245,9 +247,14 @@ impl Search<'_> {
         match expr.arith {
             Arith::Copy => of(0),
             Arith::Convert(dtype) => {
-                let bound = of(0).filter(plain)?;
+                // As many bits of the register are read as the type has.
+                let read = of(0).or((!ty.is_signed()).then(|| Bound::any(ty.bits())));
+                let bound = read.filter(plain)?;
                 let (bits, sign) = (dtype.bits(), dtype.is_signed());
-                (bound.high <= mask(if sign { bits - 1 } else { bits })).then_some(bound)
+                match bound.high <= mask(if sign { bits - 1 } else { bits }) {
+                    true => Some(bound),
+                    false => (!sign).then(|| Bound::any(bits)),
+                }
             }
             Arith::Add => sum(signed(0)?, signed(1)?),
             Arith::Sub => {

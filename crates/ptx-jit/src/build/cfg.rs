@@ -216,6 +216,7 @@ pub(crate) fn build(
         undef: Vec::new(),
         needed: Vec::new(),
         slot_memory: None,
+        lane_widths: HashMap::new(),
     };
     func.link();
     Some(Graph { func, waits, may: builder.may })

@@ -14,6 +14,7 @@ use crate::tuning::{
     MERGED_CTAS_MAX_PATH_INSTRUCTIONS,
 };
 use crate::wir::access::{Chunk, Plan, Strategy};
+use crate::wir::lane_width::LaneWidth;
 use crate::wir::{Block, BlockId, Cond, Func, LaunchShape, Op, OpKind, Shape, Term, Value};
 use ptx::ir::Function;
 use ptx::isa::Space;
@@ -109,12 +110,13 @@ impl<'a> Path<'a> {
         let divergent = Branches::new(func, function);
         let mut path = Self { func, follow, divergent, blocks: Vec::new(), branches: HashMap::new() };
         let (mut seen, mut left) = (HashSet::from([func.start]), vec![func.start]);
-        let mut insts = 0;
+        // Instructions of narrow lanes take a part of the code of others.
+        let mut quarters = 0;
         while let Some(id) = left.pop() {
             path.blocks.push(id);
-            let ops = &func.blocks[id.0 as usize].ops;
-            insts += ops.iter().flat_map(Op::insts).count();
-            if insts > follow.instructions {
+            let ops = func.blocks[id.0 as usize].ops.iter().flat_map(Op::insts);
+            quarters += ops.map(|(_, op)| quarters_of(func, op) as usize).sum::<usize>();
+            if quarters > 4 * follow.instructions {
                 return Err("a warp has much work for each scalar");
             }
             for to in path.successors(id)? {
@@ -145,6 +147,8 @@ impl<'a> Path<'a> {
             }
             (Term::If { cond: Cond::Full(_) | Cond::Together { .. }, then, .. }, _) => vec![*then],
             (Term::If { cond: Cond::Negative(_), els, .. }, _) => vec![*els],
+            (Term::If { then, likely: Some(true), .. }, _) => vec![*then],
+            (Term::If { els, likely: Some(false), .. }, _) => vec![*els],
             (term, _) => term.successors(),
         })
     }
@@ -219,7 +223,7 @@ fn op(func: &Func, op: &Op, width: u32, count: u32) -> Estimate {
                     Shape::Uniform(Some(_)) => {}
                     Shape::Uniform(None) | Shape::Bottom => of.once += 1,
                     Shape::Affine(pattern) => of.once += u64::from(pattern.scalars(count as u32)),
-                    Shape::Varying => of.chunks += count,
+                    Shape::Varying => of.chunks += (count * quarters_of(func, op)).div_ceil(4),
                 }
             }
             of
@@ -231,6 +235,15 @@ fn op(func: &Func, op: &Op, width: u32, count: u32) -> Estimate {
         }
         // Counters become constants, and masks are read by branches that scalars decide.
         _ => none,
+    }
+}
+
+/// The part of a vector of words that the result of an operation takes, in quarters.
+fn quarters_of(func: &Func, op: &Op) -> u64 {
+    match op.defs.first().and_then(|def| func.lane_widths.get(def)) {
+        Some(LaneWidth::B1 | LaneWidth::B8) => 1,
+        Some(LaneWidth::B16) => 2,
+        None => 4,
     }
 }
 

@@ -304,7 +304,9 @@ impl Codegen<'_> {
                 self.b.mul(count, *value)
             }
             Repr::Scalar(value) => *value,
-            Repr::Mask(_) | Repr::Kept(_) => unreachable!("ptxvm bug: an operand that was not read"),
+            Repr::Mask(_) | Repr::Narrow(_) | Repr::Kept(_) => {
+                unreachable!("ptxvm bug: an operand that was not read")
+            }
             Repr::Bases(chunks) | Repr::Chunks(chunks) => {
                 let mut all = None;
                 for (c, chunk) in chunks.iter().enumerate() {
@@ -386,7 +388,9 @@ impl Codegen<'_> {
         };
         let put = |emit: &mut Self, at: Put, operand: Option<&Repr>| match operand {
             None => None,
-            Some(Repr::Mask(_) | Repr::Kept(_)) => unreachable!("ptxvm bug: an operand that was not read"),
+            Some(Repr::Mask(_) | Repr::Narrow(_) | Repr::Kept(_)) => {
+                unreachable!("ptxvm bug: an operand that was not read")
+            }
             Some(Repr::Scalar(value)) => Some(ByLane::Same(*value)),
             Some(Repr::Bases(chunks) | Repr::Chunks(chunks)) => {
                 emit.put(at, chunks);

@@ -86,7 +86,9 @@ impl Codegen<'_> {
                     let parts: Vec<Value> = (0..).zip(&chunks).map(of_lanes).collect();
                     undefined.push(self.any_bit(&parts));
                 }
-                Repr::Mask(_) | Repr::Kept(_) => unreachable!("ptxvm bug: a load of no register"),
+                Repr::Mask(_) | Repr::Narrow(_) | Repr::Kept(_) => {
+                    unreachable!("ptxvm bug: a load of no register")
+                }
             }
         }
         self.leave_if_any(site, &undefined, ExitCause::Undefined)

@@ -23,6 +23,7 @@ impl Codegen<'_> {
                 let count = pattern.scalars(self.chunks());
                 Repr::Bases((0..count).map(|_| self.b.phi(scalar)).collect())
             }
+            Shape::Varying if let Some(phis) = self.narrow_phi(name) => phis,
             Shape::Varying => {
                 let ty = self.b.vec(scalar, self.width);
                 Repr::Chunks((0..self.chunks()).map(|_| self.b.phi(ty)).collect())
@@ -40,7 +41,9 @@ impl Codegen<'_> {
                 (Repr::Mask(phi), Repr::Mask(value)) => vec![(self.word(*phi), self.word(*value))],
                 // The value is in its slot on every path.
                 (Repr::Kept(_), _) => Vec::new(),
-                (Repr::Bases(phi), Repr::Bases(value)) | (Repr::Chunks(phi), Repr::Chunks(value)) => {
+                (Repr::Bases(phi), Repr::Bases(value))
+                | (Repr::Chunks(phi), Repr::Chunks(value))
+                | (Repr::Narrow(phi), Repr::Narrow(value)) => {
                     phi.iter().copied().zip(value.iter().copied()).collect()
                 }
                 _ => unreachable!("ptxvm bug: a phi of two shapes"),

@@ -39,6 +39,10 @@ impl<'a> Codegen<'a> {
         let Some(inst) = site.inst(self.job.function) else { return };
         self.remark_op(op);
         use ptx::isa::Op as O;
+        if self.in_narrow_lanes(inst, op) {
+            self.applied("narrow-lanes", "computed in lanes that are narrower than the registers");
+            return self.note_result(inst, op);
+        }
         let done = match inst.op {
             O::Ld | O::LdNc | O::Ldu | O::St | O::Atom | O::Red
                 if self.entry.thread.is_some() && inst.guard.is_some() =>
@@ -71,6 +75,7 @@ impl<'a> Codegen<'a> {
         if !done && !self.lowered(site, inst, op) {
             self.fallback(site, inst, op);
         }
+        self.narrow_loaded(op);
         for def in &op.defs {
             if let Some(constant) = self.constant(*def) {
                 self.values.define(*def, constant);

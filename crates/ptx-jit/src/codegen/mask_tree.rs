@@ -103,7 +103,9 @@ impl<'a> Codegen<'a> {
     /// a loop over chunks defines is read in the loop only.
     fn is_held(&self, name: wir::Value) -> bool {
         match self.values.get(name) {
-            Some(Repr::Scalar(_) | Repr::Mask(_) | Repr::Bases(_) | Repr::Chunks(_)) => true,
+            Some(Repr::Scalar(_) | Repr::Mask(_) | Repr::Bases(_) | Repr::Chunks(_) | Repr::Narrow(_)) => {
+                true
+            }
             Some(Repr::Kept(_)) | None => self.values.later.contains_key(&name),
         }
     }

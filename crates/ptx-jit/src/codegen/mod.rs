@@ -45,6 +45,7 @@ mod masked;
 mod matrix;
 mod move_elements;
 mod nan_canonical;
+mod narrow_lanes;
 mod ordering;
 mod permuted;
 mod position;
@@ -107,6 +108,8 @@ enum Repr {
     Bases(Vec<Value>),
     /// A vector for each chunk.
     Chunks(Vec<Value>),
+    /// A vector for each warp, with narrow lanes ([`narrow_lanes`]).
+    Narrow(Vec<Value>),
     /// A vector for each chunk, in the memory of a coarse warp's barrier slots, at this offset in bytes
     /// ([`barrier_slots`]).
     Kept(u32),

@@ -66,7 +66,9 @@ impl Codegen<'_> {
             let operand = match operand {
                 Repr::Scalar(value) => self.b.splat(*value, self.width),
                 Repr::Bases(chunks) | Repr::Chunks(chunks) => chunks[c as usize],
-                Repr::Mask(_) | Repr::Kept(_) => unreachable!("ptxvm bug: an operand that was not read"),
+                Repr::Mask(_) | Repr::Narrow(_) | Repr::Kept(_) => {
+                    unreachable!("ptxvm bug: an operand that was not read")
+                }
             };
             let operand = if operand.ty() == long { operand } else { self.b.zext(operand, long) };
             let tagged = self.b.or(place, self.b.const_splat(long, tag(kind)));

@@ -185,7 +185,7 @@ impl Codegen<'_> {
         let bases = match rep {
             Repr::Scalar(value) => vec![value],
             Repr::Bases(bases) => bases,
-            Repr::Mask(_) | Repr::Chunks(_) | Repr::Kept(_) => return rep,
+            Repr::Mask(_) | Repr::Chunks(_) | Repr::Narrow(_) | Repr::Kept(_) => return rep,
         };
         let chunk = |c: u32| {
             let start = (c * self.width) as usize;

@@ -31,7 +31,7 @@ impl Codegen<'_> {
         match self.rep(name) {
             Repr::Scalar(value) => *value,
             Repr::Mask(mask) => self.word(*mask),
-            Repr::Bases(_) | Repr::Chunks(_) | Repr::Kept(_) => {
+            Repr::Bases(_) | Repr::Chunks(_) | Repr::Narrow(_) | Repr::Kept(_) => {
                 unreachable!("ptxvm bug: a uniform value is not a scalar")
             }
         }
@@ -72,7 +72,7 @@ impl Codegen<'_> {
                 };
                 Some(if offset == 0 { base } else { self.b.add(base, self.offset_of(base, offset)) })
             }
-            Repr::Chunks(_) | Repr::Kept(_) => None,
+            Repr::Chunks(_) | Repr::Narrow(_) | Repr::Kept(_) => None,
         }
     }
 
@@ -114,6 +114,11 @@ impl Codegen<'_> {
         self.forget_vectors();
         if let Some(vector) = self.values.vectors.get(&(name, chunk)) {
             return *vector;
+        }
+        if let Repr::Narrow(vectors) = self.rep(name) {
+            let vector = self.widened_lanes(name, vectors, chunk);
+            self.values.vectors.insert((name, chunk), vector);
+            return vector;
         }
         if let Repr::Kept(offset) = *self.rep(name) {
             let vector = self.load_from_slot(name, offset, self.c64(chunk.into()));
@@ -359,6 +364,8 @@ impl Codegen<'_> {
                     self.new_mask(self.b.sext(all, self.mask_type()))
                 }
             }
+        } else if let Some(lanes) = self.narrow_truths(pred) {
+            self.new_mask(lanes)
         } else {
             let mut chunks = Vec::new();
             for c in 0..self.chunks() {
@@ -427,6 +434,7 @@ impl Codegen<'_> {
                 let count = pattern.scalars(self.chunks());
                 Repr::Bases((0..count).map(|c| base(self, c)).collect())
             }
+            Shape::Varying if let Some(width) = self.lane_width(like) => self.in_lanes_of(name, width),
             Shape::Varying => {
                 let mut chunks = Vec::new();
                 for c in 0..self.chunks() {
@@ -440,6 +448,9 @@ impl Codegen<'_> {
     }
 
     pub(super) fn select_mask(&mut self, op: &Op) {
+        if self.select_narrow(op) {
+            return;
+        }
         let def = op.defs[0];
         let rep = if self.kind(def) == Kind::Mask {
             let mask = self.scalar(op.uses[0]);
@@ -482,6 +493,9 @@ impl Codegen<'_> {
                 (Repr::Bases(a), Repr::Bases(b)) => {
                     Repr::Bases(a.iter().zip(&b).map(|x| pick(self, x)).collect())
                 }
+                (Repr::Narrow(a), Repr::Narrow(b)) => {
+                    Repr::Narrow(a.iter().zip(&b).map(|x| pick(self, x)).collect())
+                }
                 (Repr::Chunks(a), Repr::Chunks(b)) => {
                     let chunks = (0..).zip(a.iter().zip(&b)).map(|(c, x)| {
                         self.at_chunk(c);
@@ -491,6 +505,8 @@ impl Codegen<'_> {
                 }
                 _ => unreachable!("ptxvm bug: one class, two shapes"),
             }
+        } else if let Some(width) = self.lane_width(def) {
+            self.select_lanes(pred, (a, b), width)
         } else {
             let chunks = (0..self.chunks()).map(|c| {
                 self.at_chunk(c);

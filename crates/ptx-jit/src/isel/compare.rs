@@ -16,7 +16,8 @@ enum Relation {
     Brain(FloatPred),
 }
 
-fn int_pred(cmp: Cmp, signed: bool) -> Option<IntPred> {
+/// The relation of integers; `None` if it is one of numbers that may be a NaN.
+pub(crate) fn int_pred(cmp: Cmp, signed: bool) -> Option<IntPred> {
     Some(match (cmp, signed) {
         (Cmp::Eq, _) => IntPred::Eq,
         (Cmp::Ne, _) => IntPred::Ne,

@@ -40,7 +40,7 @@ use ptx::ir::{Dst, Inst, RegClass, Src};
 use ptx::isa::{Mods, Op, RowId, Ty};
 
 use crate::llvm::{Builder, FloatPred, Flush, IntPred, Likely, Type, Value};
-pub(crate) use compare::Comparison;
+pub(crate) use compare::{Comparison, int_pred};
 use query::Query;
 
 /// The environment that code is generated for.

@@ -26,6 +26,7 @@ pub(crate) mod decision;
 pub mod dom;
 pub(crate) mod endpoint_test;
 pub(crate) mod group;
+pub(crate) mod lane_width;
 pub mod lattice;
 pub(crate) mod leading_lanes;
 pub(crate) mod loops;
@@ -47,7 +48,7 @@ pub(crate) mod warp_strips;
 pub use lattice::{Affine, Shape};
 
 use ptx::ir::{Function, Inst, Reg, RegClass, Src, Terminator};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -502,6 +503,9 @@ pub struct Func {
     /// Where registers are saved at barriers, once [`opt::barrier_slots`](crate::opt::barrier_slots) has
     /// assigned that.
     pub(crate) slot_memory: Option<Rc<slot_memory::SlotMemory>>,
+    /// The values that are computed in lanes narrower than their registers, once
+    /// [`opt::narrow_lanes`](crate::opt::narrow_lanes) has decided that.
+    pub(crate) lane_widths: HashMap<Value, lane_width::LaneWidth>,
 }
 
 impl Func {

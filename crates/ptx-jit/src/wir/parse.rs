@@ -14,6 +14,7 @@ use super::{
     Pending, Phi, Resume, Shape, Site, Term, Value,
 };
 use ptx::ir::{Reg, RegClass};
+use std::collections::HashMap;
 use std::fmt;
 use std::rc::Rc;
 
@@ -508,8 +509,20 @@ impl Reader {
         }
         let (blocks, entries, resumes) = (self.blocks, self.entries, self.resumes);
         let (zeros, undef, needed) = (self.zeros, self.undef, Vec::new());
-        let mut func =
-            Func { blocks, kinds, shapes, entries, start, resumes, zeros, undef, needed, slot_memory: None };
+        let (slot_memory, lane_widths) = (None, HashMap::new());
+        let mut func = Func {
+            blocks,
+            kinds,
+            shapes,
+            entries,
+            start,
+            resumes,
+            zeros,
+            undef,
+            needed,
+            slot_memory,
+            lane_widths,
+        };
         let uses = DefUse::new(&func);
         func.needed = (0..count as u32).map(|value| uses.reads(Value(value)) > 0).collect();
         Ok(func)

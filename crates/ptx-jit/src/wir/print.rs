@@ -88,6 +88,7 @@ impl Printer<'_> {
             self.def(phi.def)?;
             write!(self.out, " = phi")?;
             self.values(&phi.from)?;
+            self.lane_width(phi.def)?;
             writeln!(self.out)?;
         }
         block.ops.iter().try_for_each(|op| self.op(block, op))?;
@@ -192,7 +193,16 @@ impl Printer<'_> {
             }
             _ => {}
         }
+        op.defs.iter().try_for_each(|def| self.lane_width(*def))?;
         writeln!(self.out)
+    }
+
+    /// The width of the lanes that a value is computed in, if these are narrow.
+    fn lane_width(&mut self, value: Value) -> fmt::Result {
+        match (self.func.lane_widths.get(&value), self.ptx) {
+            (Some(width), Some(_)) => write!(self.out, " ; in lanes of {width}"),
+            _ => Ok(()),
+        }
     }
 
     /// The instructions of a chain, their results, and the lines that they stand in.
