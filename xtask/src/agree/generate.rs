@@ -341,8 +341,9 @@ impl Generator<'_> {
         }
         match self.random.below(100) {
             0..=34 => self.lane(),
-            35..=38 => self.doubles(),
-            39..=55 => self.memory(),
+            35..=36 => self.doubles(),
+            37..=39 => self.narrow(),
+            40..=55 => self.memory(),
             56..=57 => self.warp_store(),
             58..=59 => self.walk(),
             60..=61 => self.stepped(),
@@ -366,8 +367,9 @@ impl Generator<'_> {
     fn alone(&mut self, depth: u32) {
         match self.random.below(100) {
             0..=29 => self.lane(),
-            30..=33 => self.doubles(),
-            34..=69 => {
+            30..=31 => self.doubles(),
+            32..=36 => self.narrow(),
+            37..=69 => {
                 let op = self.random.pick(&[Op::Ld, Op::Ld, Op::LdNc, Op::St, Op::St]);
                 self.access(op);
             }
