@@ -36,7 +36,6 @@ use ptx::check::module::{AddressSize, FunctionKind};
 use ptx::ir::{Addr, Base, Function, Inst, Program, Reg, RegClass, Src, Terminator};
 use ptx::isa::{Op, Space, Sreg};
 
-mod branches;
 mod cost;
 mod lockstep;
 mod merged;

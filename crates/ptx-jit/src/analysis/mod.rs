@@ -5,6 +5,7 @@
 
 pub(crate) mod address;
 pub(crate) mod any_nan;
+pub(crate) mod branches;
 pub(crate) mod chosen_lanes;
 pub(crate) mod constant;
 pub(crate) mod divergence;

@@ -7,7 +7,7 @@
 //!
 //! Invariant: an estimate changes nothing. It reads the function and the plans of its accesses, and no code.
 
-use super::branches::Branches;
+use crate::analysis::branches::Branches;
 use crate::analysis::loop_kind::{LoopKind, loop_kinds};
 use crate::tuning::{
     COARSE_WARP_CHECK_COST, COARSE_WARP_MAX_PATH_INSTRUCTIONS, COARSE_WARP_MIN_GAIN, COARSE_WARP_TURN_COST,

@@ -14,8 +14,8 @@
 //!
 //! Invariant: an estimate changes nothing.
 
-use super::branches::Branches;
 use super::{AS_LONG, cost};
+use crate::analysis::branches::Branches;
 use crate::build::region::between;
 use crate::tuning::COARSE_WARP_MIN_GAIN;
 use crate::wir::loops::{Loop, loops};

@@ -11,8 +11,8 @@
 //! Invariant: an estimate changes nothing. Every warp of these CTAs has all its lanes in one coarse warp, and
 //! each coarse warp has whole rows.
 
-use super::branches::Branches;
 use super::{AS_LONG, Gain, Sizes, cost, pressure};
+use crate::analysis::branches::Branches;
 use crate::effects;
 use crate::target::Level;
 use crate::tuning::{

@@ -5,7 +5,7 @@
 //!
 //! Invariant: a branch that this file cannot follow is taken to depend on data.
 
-use crate::analysis::expr::{Arith, Expr};
+use super::expr::{Arith, Expr};
 use crate::wir::loops::Loop;
 use crate::wir::uses::{Def, DefUse};
 use crate::wir::{Block, Cond, Func, OpKind, Shape, Term, Value};
@@ -17,27 +17,27 @@ use std::collections::HashSet;
 const MAX_DEPTH: u32 = 24;
 
 /// What a branch compares that depends only on evenly spaced values of lanes.
-pub(super) struct Compared {
+pub(crate) struct Compared {
     /// The values that grow with the lane.
-    pub(super) numbers: Vec<Value>,
+    pub(crate) numbers: Vec<Value>,
     /// Whether the branch compares their order only, not whether they are equal to another number.
-    pub(super) ordered: bool,
+    pub(crate) ordered: bool,
 }
 
 /// The divergent branches of a function.
-pub(super) struct Branches<'a> {
+pub(crate) struct Branches<'a> {
     func: &'a Func,
     function: &'a Function,
     def_use: DefUse,
 }
 
 impl<'a> Branches<'a> {
-    pub(super) fn new(func: &'a Func, function: &'a Function) -> Self {
+    pub(crate) fn new(func: &'a Func, function: &'a Function) -> Self {
         Self { func, function, def_use: DefUse::new(func) }
     }
 
     /// The mask of the lanes that take the divergent branch at the end of a block, if there is one.
-    pub(super) fn divergent(block: &Block) -> Option<Value> {
+    pub(crate) fn divergent(block: &Block) -> Option<Value> {
         match block.term {
             Term::If { cond: Cond::Equal(lower, _), .. } if block.full => Some(lower),
             _ => None,
@@ -48,7 +48,7 @@ impl<'a> Branches<'a> {
     ///
     /// # Errors
     /// The branch depends on data.
-    pub(super) fn compared(&self, lower: Value) -> Result<Compared, &'static str> {
+    pub(crate) fn compared(&self, lower: Value) -> Result<Compared, &'static str> {
         const DATA: &str = "a branch depends on data of each lane";
         let truths = self.def_use.op_of(self.func, lower).and_then(|and| and.uses.get(1)).ok_or(DATA)?;
         let pred = self.def_use.op_of(self.func, *truths).and_then(|op| op.uses.first()).ok_or(DATA)?;
@@ -61,7 +61,7 @@ impl<'a> Branches<'a> {
 
     /// Whether an instruction in a loop computes a value, and not one before the loop, however many phis and
     /// selections it passes.
-    pub(super) fn is_made_in(&self, one: Loop, value: Value) -> bool {
+    pub(crate) fn is_made_in(&self, one: Loop, value: Value) -> bool {
         let (mut seen, mut left) = (HashSet::from([value]), vec![value]);
         while let Some(value) = left.pop() {
             let Some(def) = self.def_use.def(value) else { continue };
