@@ -343,8 +343,9 @@ pub struct CoarseCode {
     /// The CTAs of a row of the grid from which on several execute as one: if their number is a multiple of
     /// `ctas`, and if it is not. Then those at the end of the row execute alone.
     pub least_row: [u32; 2],
-    /// Whether the first and the last CTA of a row of the grid execute alone.
-    pub edges_alone: bool,
+    /// Whether the first and the last CTA of a row of the grid execute alone, and then whether all of the
+    /// first and the last row do, too.
+    pub edges_alone: [bool; 2],
     /// Slots and barriers, as for single warps.
     pub cta: CtaCode,
     /// The places where a coarse warp splits into its warps.
@@ -359,15 +360,16 @@ impl CoarseCode {
         row >= if row.is_multiple_of(self.ctas) { whole } else { other }
     }
 
-    /// Whether the CTAs from `x` on, in a row of so many, execute as one.
-    pub(crate) fn begins_at(&self, x: u32, row: u32) -> bool {
-        let edge = u64::from(self.edges_alone);
-        u64::from(x) >= edge && u64::from(x) + u64::from(self.ctas) + edge <= u64::from(row)
+    /// Whether the CTAs from one on execute as one, in a grid of so many.
+    pub(crate) fn begins_at(&self, [x, y, _]: [u32; 3], [row, rows, _]: [u32; 3]) -> bool {
+        let edge = u64::from(self.edges_alone[0]);
+        let in_edge_row = self.edges_alone[1] && (y == 0 || y + 1 == rows);
+        !in_edge_row && u64::from(x) >= edge && u64::from(x) + u64::from(self.ctas) + edge <= u64::from(row)
     }
 
-    /// How many CTAs behind `x`, where none begin as one, execute alone before some execute as one again.
+    /// How many CTAs behind `x`, where none begin as one, execute alone before some may execute as one again.
     pub(crate) fn alone_behind(&self, x: u32, row: u32) -> u64 {
-        let edge = u64::from(self.edges_alone);
+        let edge = u64::from(self.edges_alone[0]);
         match u64::from(x) < edge {
             true => 0,
             // Those at the end of the row, and the first one of the next row.

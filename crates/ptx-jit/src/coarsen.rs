@@ -242,13 +242,14 @@ pub(crate) fn pays(
     single: (&Func, LaunchShape),
     coarse: (&Func, LaunchShape),
     function: &Function,
+    level: Level,
 ) -> Result<(), &'static str> {
     match gain {
         Gain::Barriers => Ok(()),
         Gain::Scalars if cost::pays(single, coarse, function) => Ok(()),
         Gain::Scalars => Err(AS_LONG),
         Gain::Latency => lockstep::pays(single, coarse, function),
-        Gain::Rows => merged::pays(single, coarse, function),
+        Gain::Rows => merged::pays(single, coarse, function, level),
     }
 }
 
@@ -261,10 +262,12 @@ pub(crate) fn least_row(teams: Teams, func: &Func, function: &Function, shape: L
     }
 }
 
-/// Whether the first and the last CTA of a row of the grid execute alone; see
-/// [`CoarseCode::edges_alone`](ptx_exec::native::CoarseCode::edges_alone).
-pub(crate) fn has_slow_edges(func: &Func, shape: LaunchShape) -> bool {
-    shape.ctas > 1 && merged::has_slow_edges(func)
+/// Whether the first and the last CTA of a row of the grid execute alone, and those of the first and the last
+/// row; see [`CoarseCode::edges_alone`](ptx_exec::native::CoarseCode::edges_alone).
+pub(crate) fn edges_alone(func: &Func, shape: LaunchShape) -> [bool; 2] {
+    let leaves = shape.ctas > 1 && merged::leaves_at_edges(func);
+    // In a coarse warp of one row, all lanes have the same `%tid.y`.
+    [leaves, leaves && shape.ntid[0] * shape.ctas < shape.lanes()]
 }
 
 /// Whether the code of single warps is made after that of coarse warps, beside the launch.

@@ -90,7 +90,7 @@ impl Made {
         to.number(team.warps);
         to.number(team.ctas);
         team.least_row.iter().for_each(|row| to.number(*row));
-        to.number(u32::from(team.edges_alone));
+        team.edges_alone.iter().for_each(|edge| to.number(u32::from(*edge)));
         to.cta(&team.cta);
         to.count(team.leaves.len());
         team.leaves.iter().for_each(|leave| to.leave(leave));
@@ -123,7 +123,7 @@ impl Made {
                 warps: from.number()?,
                 ctas: from.number()?,
                 least_row: [from.number()?, from.number()?],
-                edges_alone: from.flag()?,
+                edges_alone: [from.flag()?, from.flag()?],
                 cta: from.cta()?,
                 leaves: from.list(Reader::leave)?,
             },
@@ -430,7 +430,7 @@ mod tests {
                 warps: 4,
                 ctas: 2,
                 least_row: [4, 8],
-                edges_alone: true,
+                edges_alone: [true, false],
                 cta: CtaCode {
                     bytes: 64,
                     barriers: vec![SuspendPoint { block: 2, id: None, kept: Vec::new() }],

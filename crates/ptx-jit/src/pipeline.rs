@@ -5,6 +5,7 @@
 //! out, to test its effect ([`Passes::without`]). Kernels that are executed are compiled with all passes. A
 //! build with debug assertions verifies the function after each pass.
 
+use crate::analysis::branches::Branches;
 use crate::analysis::loop_kind::loop_kinds;
 use crate::analysis::scalar_evolution::ScalarEvolution;
 use crate::analysis::{Analyses, divergence, range, shape};
@@ -194,6 +195,17 @@ pub(crate) fn wir(function: &Function, launch: LaunchShape, effects: &impl Effec
     run(function, launch, effects, Passes::ALL)
 }
 
+/// As [`wir`], of a coarse warp of several CTAs that leaves where its lanes diverge; `None` also if they may
+/// diverge by their data.
+pub(crate) fn wir_without_masks(
+    function: &Function,
+    launch: LaunchShape,
+    effects: &impl Effects,
+) -> Option<Func> {
+    let func = built(function, launch, effects, Passes::ALL, true)?;
+    Branches::new(&func, function).are_all_by_place().then_some(func)
+}
+
 /// The function as WIR, by these passes.
 ///
 /// Which branches are divergent follows from the shapes of values, and the control flow follows from that. So
@@ -207,9 +219,20 @@ pub(crate) fn run(
     effects: &impl Effects,
     passes: Passes,
 ) -> Option<Func> {
+    built(function, launch, effects, passes, false)
+}
+
+/// As [`run`]. `leaves`: a coarse warp of several CTAs leaves where its lanes diverge.
+fn built(
+    function: &Function,
+    launch: LaunchShape,
+    effects: &impl Effects,
+    passes: Passes,
+    leaves: bool,
+) -> Option<Func> {
     // What a test leaves out at the end is still needed to find which branches are divergent.
     let whole = Passes { last: Pass::Shapes, ..passes };
-    let mut divergence = divergence::Facts::new(function);
+    let mut divergence = divergence::Facts { leaves, ..divergence::Facts::new(function) };
     let mut copies = Copies::FullAndMasked;
     // `None`: not chosen yet.
     let mut spilled: Option<BTreeSet<Reg>> = None;
@@ -258,7 +281,10 @@ pub(crate) fn run(
             if shaped { func } else { once(function, launch, effects, (&divergence, plan), passes)? };
         if passes.has(Pass::VersionIndices) && known {
             let classify = |func: &mut Func| infer_shapes(func, function, launch, effects, passes);
-            let versions = version_indices::version(&mut func, function, effects, classify);
+            let versions = match launch.ctas {
+                1 => version_indices::version(&mut func, function, effects, classify),
+                _ => version_indices::assume(&mut func, function, effects, classify),
+            };
             check(&func, function, effects, Form::Ssa);
             // Values that are affine in a version only may need guards where they are widened.
             if divergence.refine(&func, function) {

@@ -68,9 +68,9 @@ pub(crate) struct CtaBatch<'a> {
     pub(crate) started: u64,
     /// CTAs that execute as one; see [`CoarseCode::ctas`](super::CoarseCode::ctas).
     pub(crate) ctas: u32,
-    /// Whether CTAs at the edges execute alone; see
+    /// Whether the first and the last CTA of a row execute alone; see
     /// [`CoarseCode::edges_alone`](super::CoarseCode::edges_alone).
-    pub(crate) edges_alone: bool,
+    pub(crate) edge_alone: bool,
     /// The CTA's shared memory.
     pub(crate) shared: Option<&'a mut Window>,
     /// The initial slots.
@@ -93,7 +93,7 @@ impl CtaCall<'_> {
         let ctas = u64::from(self.batch.ctas);
         let row = u64::from(self.grid.nctaid[0]);
         let x = u64::from(self.ctaid[0]) + ctas;
-        let edge = u64::from(self.batch.edges_alone);
+        let edge = u64::from(self.batch.edge_alone);
         let x = if x < row { x } else { 0 };
         if self.batch.remaining < ctas || stale || x < edge || x + ctas + edge > row {
             return false;

@@ -39,6 +39,8 @@ pub enum ExitCause {
     BeyondTargets,
     /// Lanes of the member mask have not arrived.
     MissingLanes,
+    /// A coarse warp of several CTAs is at an edge: an index is changed there, or its lanes diverge.
+    Edge,
     /// The loop has run for long, and diverged lanes wait for their turn.
     Fuel,
     /// The code was not entered: the registers do not have the form that it expects.
@@ -51,7 +53,7 @@ pub enum ExitCause {
 
 impl ExitCause {
     /// All causes, by their numbers.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Bounds,
         Self::Wraps,
         Self::BoundsOrWraps,
@@ -61,6 +63,7 @@ impl ExitCause {
         Self::Call,
         Self::BeyondTargets,
         Self::MissingLanes,
+        Self::Edge,
         Self::Fuel,
         Self::EntryForm,
         Self::BarrierMismatch,
@@ -79,6 +82,7 @@ impl ExitCause {
             Self::Call => "a device function is called",
             Self::BeyondTargets => "the index is beyond the list of targets",
             Self::MissingLanes => "lanes of the member mask have not arrived",
+            Self::Edge => "rows of several CTAs are at an edge",
             Self::Fuel => "a loop runs for long while diverged lanes wait",
             Self::EntryForm => "registers do not have the form that native code expects",
             Self::BarrierMismatch => "warps of a CTA wait at different barriers",
@@ -98,6 +102,7 @@ impl ExitCause {
             Self::Call => "call",
             Self::BeyondTargets => "beyond-targets",
             Self::MissingLanes => "missing-lanes",
+            Self::Edge => "edge",
             Self::Fuel => "fuel",
             Self::EntryForm => "entry-form",
             Self::BarrierMismatch => "barrier-mismatch",

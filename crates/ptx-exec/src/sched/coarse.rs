@@ -44,11 +44,12 @@ impl Cta {
         let function = context.function(self.kernel)?;
         let others = coarse.ctas - 1;
         let (x, row) = (self.ctaid[0], self.grid.nctaid[0]);
+        let begins = coarse.begins_at(self.ctaid, self.grid.nctaid);
         let fits = coarse.fits(&self.grid);
-        if !fits || !coarse.begins_at(x, row) || limits.taken() < others.into() {
+        if !fits || !begins || limits.taken() < others.into() {
             let context = &context.for_single_warps();
             let native = context.native.unwrap_or(native);
-            let more = match (fits, coarse.begins_at(x, row)) {
+            let more = match (fits, begins) {
                 (false, _) => u64::MAX,
                 (true, false) => coarse.alone_behind(x, row),
                 // Too few CTAs are left for this thread.

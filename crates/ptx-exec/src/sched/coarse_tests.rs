@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// CTAs of the grid, in x and in y: two times four execute as one, and two are left in each row.
-const GRID: [u32; 3] = [10, 2, 1];
+const GRID: [u32; 3] = [10, 3, 1];
 const BLOCK: [u32; 3] = [8, 4, 1];
 /// So many calls use up the time that a coarse warp may run while other CTAs wait.
 const SLICE: Duration = Duration::from_millis(110);
@@ -90,9 +90,14 @@ impl Native for Four {
     }
 
     fn run_coarse(&self, call: &mut CtaCall<'_>) -> CtaStop {
-        let edge = u32::from(self.coarse.edges_alone);
+        let edge = u32::from(self.coarse.edges_alone[0]);
         assert!(call.ctaid[0] + self.coarse.ctas + edge <= GRID[0], "the CTAs are in one row");
         assert!(call.ctaid[0] >= edge, "the first CTA of a row executes alone");
+        let in_edge_row = call.ctaid[1] == 0 || call.ctaid[1] + 1 == GRID[1];
+        assert!(
+            !self.coarse.edges_alone[1] || !in_edge_row,
+            "CTAs of the first and the last row execute alone"
+        );
         match self.leaves {
             Leaves::Declined => CtaStop::Declined,
             Leaves::Mismatch => CtaStop::BarrierMismatch,
@@ -113,7 +118,7 @@ impl Native for Four {
 }
 
 /// Runs a kernel whose threads each add 1 to a word of their own.
-fn each_once(leaves: Leaves, threads: u32, edges_alone: bool) {
+fn each_once(leaves: Leaves, threads: u32, edges_alone: [bool; 2]) {
     let mut machine = Machine::new();
     // With a limit of steps, CTAs do not begin in native code.
     (machine.threads, machine.max_steps) = (threads, None);
@@ -143,7 +148,7 @@ fn each_once(leaves: Leaves, threads: u32, edges_alone: bool) {
 #[test]
 fn ctas_that_began_as_one_run_once_each() {
     for threads in [1, 2] {
-        for edges_alone in [false, true] {
+        for edges_alone in [[false; 2], [true, false], [true; 2]] {
             each_once(Leaves::Declined, threads, edges_alone);
             each_once(Leaves::Mismatch, threads, edges_alone);
         }
@@ -153,6 +158,6 @@ fn ctas_that_began_as_one_run_once_each() {
 /// The thread starts other CTAs before those that began as one are finished.
 #[test]
 fn ctas_that_began_as_one_and_take_long_run_once_each() {
-    each_once(Leaves::OutOfFuel, 1, false);
-    each_once(Leaves::OutOfFuel, 1, true);
+    each_once(Leaves::OutOfFuel, 1, [false; 2]);
+    each_once(Leaves::OutOfFuel, 1, [true, false]);
 }

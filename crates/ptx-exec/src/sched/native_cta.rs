@@ -67,7 +67,7 @@ impl Cta {
         (remaining, coarse, initial): (u64, Option<&CoarseCode>, InitialSlots),
     ) -> CtaCall<'a> {
         let frames = &mut self.native_frames;
-        let (ctas, edges_alone) = coarse.map_or((1, false), |coarse| (coarse.ctas, coarse.edges_alone));
+        let (ctas, edge_alone) = coarse.map_or((1, false), |coarse| (coarse.ctas, coarse.edges_alone[0]));
         CtaCall {
             code: context.code,
             function: self.kernel,
@@ -86,7 +86,7 @@ impl Cta {
                 remaining,
                 started: 0,
                 ctas,
-                edges_alone,
+                edge_alone,
                 shared: self.shared.as_mut(),
                 initial,
             },

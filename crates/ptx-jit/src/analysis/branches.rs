@@ -59,6 +59,13 @@ impl<'a> Branches<'a> {
         }
     }
 
+    /// Whether all divergent branches compare numbers that grow with the lane: then lanes diverge at the
+    /// edges of a grid, or where data ends.
+    pub(crate) fn are_all_by_place(&self) -> bool {
+        let mut lower = self.func.blocks.iter().filter_map(Self::divergent);
+        lower.all(|lower| self.compared(lower).is_ok_and(|compared| compared.ordered))
+    }
+
     /// Whether an instruction in a loop computes a value, and not one before the loop, however many phis and
     /// selections it passes.
     pub(crate) fn is_made_in(&self, one: Loop, value: Value) -> bool {

@@ -22,6 +22,8 @@ pub(crate) struct Facts {
     /// Those of them that masked copies execute in lanes that were chosen by the value: others may wrap
     /// around where the active ones do not.
     pub(crate) bounded: BTreeSet<Site>,
+    /// Whether a coarse warp of several CTAs leaves where its lanes diverge, so that it has no masked copies.
+    pub(crate) leaves: bool,
 }
 
 impl Facts {
@@ -30,6 +32,7 @@ impl Facts {
             divergent: vec![false; function.blocks.len()],
             guards: BTreeSet::new(),
             bounded: BTreeSet::new(),
+            leaves: false,
         }
     }
 

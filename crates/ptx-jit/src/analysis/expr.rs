@@ -261,6 +261,13 @@ impl Expr {
     }
 }
 
+/// Whether the instruction is one that clamps, mirrors, selects, divides or wraps around an index of 32 bits:
+/// its result is affine where it changes none, though it need not be in all warps.
+pub(crate) fn may_change_index(inst: &Inst) -> bool {
+    let changes = matches!(inst.op, O::Min | O::Max | O::Abs | O::Div | O::Rem | O::Selp);
+    changes && matches!(inst.mods.ty(), Ty::S32 | Ty::U32 | Ty::B32)
+}
+
 /// Whether a type is an integer, or untyped bits.
 pub(crate) fn is_int(ty: Ty) -> bool {
     use Ty::{B8, B16, B32, B64, S8, S16, S32, S64, U8, U16, U32, U64};

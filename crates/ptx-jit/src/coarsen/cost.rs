@@ -11,7 +11,6 @@ use crate::analysis::branches::Branches;
 use crate::analysis::loop_kind::{LoopKind, loop_kinds};
 use crate::tuning::{
     COARSE_WARP_CHECK_COST, COARSE_WARP_MAX_PATH_INSTRUCTIONS, COARSE_WARP_MIN_GAIN, COARSE_WARP_TURN_COST,
-    MERGED_CTAS_MAX_PATH_INSTRUCTIONS,
 };
 use crate::wir::access::{Chunk, Plan, Strategy};
 use crate::wir::lane_width::LaneWidth;
@@ -87,8 +86,11 @@ struct Follow {
 impl Follow {
     /// For coarse warps that are whole CTAs, which decline CTAs whose data differs.
     const WHOLE_CTA: Self = Self { instructions: COARSE_WARP_MAX_PATH_INSTRUCTIONS, data: false };
-    /// For coarse warps of several CTAs.
-    const ROWS: Self = Self { instructions: MERGED_CTAS_MAX_PATH_INSTRUCTIONS, data: true };
+
+    /// For coarse warps of several CTAs, with at most so many instructions.
+    fn rows(instructions: usize) -> Self {
+        Self { instructions, data: true }
+    }
 }
 
 /// The blocks that most warps execute.
@@ -184,12 +186,16 @@ impl<'a> Path<'a> {
     }
 }
 
-/// An estimate of one execution of the path that most warps take.
+/// An estimate of one execution of the path that most warps take. `most`: the most instructions on it.
 ///
 /// # Errors
 /// The reason why coarse warps do not pay on any such path.
-pub(super) fn path(func: &Func, function: &Function, shape: LaunchShape) -> Result<u64, &'static str> {
-    Ok(Path::of(func, function, Follow::ROWS)?.estimate(shape).total())
+pub(super) fn path(
+    (func, shape): (&Func, LaunchShape),
+    function: &Function,
+    most: usize,
+) -> Result<u64, &'static str> {
+    Ok(Path::of(func, function, Follow::rows(most))?.estimate(shape).total())
 }
 
 /// An estimate of one execution of all blocks in loops for all lanes, each counted once.

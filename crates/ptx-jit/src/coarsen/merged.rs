@@ -13,12 +13,14 @@
 
 use super::{AS_LONG, Gain, Sizes, cost, pressure};
 use crate::analysis::branches::Branches;
+use crate::analysis::expr::may_change_index;
 use crate::effects;
 use crate::target::Level;
 use crate::tuning::{
-    LOCKSTEP_MAX_CHUNKS, MERGED_CTAS_MIN_GAIN, MERGED_CTAS_MIN_GROUPS, coarse_warp_registers,
+    LOCKSTEP_MAX_CHUNKS, MERGED_CTAS_MAX_ASSUMED_INSTRUCTIONS, MERGED_CTAS_MAX_PATH_INSTRUCTIONS,
+    MERGED_CTAS_MIN_GAIN, MERGED_CTAS_MIN_GROUPS, coarse_warp_registers,
 };
-use crate::wir::{self, Func, LaunchShape, OpKind};
+use crate::wir::{self, ExitReason, Func, LaunchShape, Term};
 use ptx::ir::{Addr, Base, Function, Inst, Program, Src, Terminator};
 use ptx::isa::{Op, Sem, Space, Sreg};
 
@@ -41,7 +43,11 @@ pub(super) fn sizes(
         return Vec::new();
     }
     let chunks = 32 / shape.chunk;
-    let by_registers = || coarse_warp_registers(level) / (pressure(func, function, level) * chunks).max(1);
+    // Indices that vary in a single warp may be affine in a coarse one.
+    let by_registers = || match function.blocks.iter().flat_map(|block| &block.insts).any(may_change_index) {
+        true => LOCKSTEP_MAX_CHUNKS / chunks,
+        false => coarse_warp_registers(level) / (pressure(func, function, level) * chunks).max(1),
+    };
     let warps = asked.unwrap_or_else(|| (LOCKSTEP_MAX_CHUNKS / chunks).min(by_registers()));
     let gain = if asked.is_some() { Gain::Barriers } else { Gain::Rows };
     let of = |ctas| Sizes { ctas, gain, ..Sizes::of(ctas * rows, "rows of neighbouring CTAs") };
@@ -100,12 +106,14 @@ pub(super) fn least_row(func: &Func, function: &Function, shape: LaunchShape) ->
     [if has_border { many } else { 2 * shape.ctas }, many]
 }
 
-/// Whether coarse warps at the edge of a picture execute slow code: clamped, mirrored and wrapped indices
-/// have versions for warps whose lanes are all inside, and the versions for others access lane by lane. A
-/// coarse warp of several CTAs would do that for all their lanes.
-pub(super) fn has_slow_edges(func: &Func) -> bool {
-    let tests = |op: &wir::Op| matches!(op.kind, OpKind::Picks { .. } | OpKind::SameQuotient(_));
-    func.blocks.iter().any(|block| block.ops.iter().any(tests))
+/// Whether coarse warps at the edge of a picture leave native code: clamped, mirrored and wrapped indices
+/// are changed there, or lanes diverge, and the coarse warp leaves.
+pub(super) fn leaves_at_edges(func: &Func) -> bool {
+    let leaves = |block: &wir::Block| match &block.term {
+        Term::Exit(exit) => matches!(exit.why, ExitReason::Before(_) | ExitReason::Terminator { .. }),
+        _ => false,
+    };
+    func.blocks.iter().any(|block| block.full && leaves(block))
 }
 
 /// Whether the coarse warp is expected to be faster than its warps one after another. The functions have the
@@ -117,10 +125,20 @@ pub(super) fn pays(
     (single, alone): (&Func, LaunchShape),
     (coarse, together): (&Func, LaunchShape),
     function: &Function,
+    level: Level,
 ) -> Result<(), &'static str> {
+    let chunks = together.lanes() / together.chunk;
+    if pressure(coarse, function, level) * chunks > coarse_warp_registers(level) {
+        return Err("values of an iteration take all registers");
+    }
     let warps = u64::from(together.team);
     let (separate, all) = if wir::loops::loops(function).is_empty() {
-        (cost::path(single, function, alone)?, cost::path(coarse, function, together)?)
+        let most = match leaves_at_edges(coarse) {
+            true => MERGED_CTAS_MAX_ASSUMED_INSTRUCTIONS,
+            false => MERGED_CTAS_MAX_PATH_INSTRUCTIONS,
+        };
+        let path = |of| cost::path(of, function, most);
+        (path((single, alone))?, path((coarse, together))?)
     } else {
         super::lockstep::ends_together(coarse, function, &Branches::new(coarse, function))?;
         (cost::loops(single, function, alone), cost::loops(coarse, function, together))

@@ -17,7 +17,7 @@ impl Codegen<'_> {
     pub(super) fn picks(&mut self, site: Site, second: bool, op: &Op) -> Value {
         let inst = site.inst(self.job.function).expect("ptxvm bug: a test of no instruction");
         self.remarks.site.set(Some(site));
-        self.applied("version-indices", "a version of the block for warps whose lanes it leaves as they are");
+        self.remark_index_test("a version of the block for warps whose lanes it leaves as they are");
         let signed = inst.mods.ty() == Ty::S32;
         let sources = operands(inst, op);
         let holds = match inst.op {
@@ -45,15 +45,25 @@ impl Codegen<'_> {
         }
     }
 
+    /// `version`: what the test is for where there is another version of the block.
+    fn remark_index_test(&mut self, version: &'static str) {
+        self.applied(
+            "version-indices",
+            match self.job.shape.ctas {
+                1 => version,
+                _ => {
+                    "assumed to leave the index of all lanes as it is: else the rows of several CTAs are left"
+                }
+            },
+        );
+    }
+
     /// Whether all lanes have the same quotient, and the result of the first
     /// ([`OpKind::SameQuotient`](crate::wir::OpKind)).
     pub(super) fn same_quotient(&mut self, site: Site, op: &Op) {
         let inst = site.inst(self.job.function).expect("ptxvm bug: a test of no instruction");
         self.remarks.site.set(Some(site));
-        self.applied(
-            "version-indices",
-            "a version of the block for warps whose lanes have the same quotient",
-        );
+        self.remark_index_test("a version of the block for warps whose lanes have the same quotient");
         let sources = operands(inst, op);
         let sides = [sources[0], sources[1]].map(|source| self.side(source));
         let (holds, first) = match sides {

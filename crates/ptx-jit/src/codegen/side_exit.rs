@@ -146,6 +146,9 @@ impl Codegen<'_> {
     pub(super) fn exit_of_block(&mut self, exit: &Exit) {
         let cause = match exit.why {
             ExitReason::Yield { .. } => ExitCause::Fuel,
+            ExitReason::Terminator { .. } | ExitReason::Before(_) if self.job.shape.ctas > 1 => {
+                ExitCause::Edge
+            }
             ExitReason::Terminator { block } => match &self.job.function.blocks[block as usize].term {
                 Terminator::Barrier { .. } => ExitCause::Barrier,
                 Terminator::Call(_) => ExitCause::Call,

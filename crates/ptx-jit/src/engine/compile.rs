@@ -240,7 +240,7 @@ fn translate(
         if together.is_some() {
             break;
         }
-        let mut size = sizes.first;
+        let (mut size, mut leaves) = (sizes.first, false);
         if size == 1 {
             remarks.missed("coarsen", None, sizes.why);
         }
@@ -250,9 +250,16 @@ fn translate(
                 1 => format!("{size} warps"),
                 ctas => format!("{size} warps of {ctas} CTAs"),
             };
-            let func = pipeline::wir(function, shape, &effects);
+            let func = match leaves {
+                true => pipeline::wir_without_masks(function, shape, &effects),
+                false => pipeline::wir(function, shape, &effects),
+            };
             let Some(mut func) = func.filter(|func| coarsen::meets(func, function)) else {
-                remarks.missed("coarsen", None, format!("{warps}: not all of them wait at every barrier"));
+                let why = match leaves {
+                    true => "lanes diverge by their data",
+                    false => "not all of them wait at every barrier",
+                };
+                remarks.missed("coarsen", None, format!("{warps}: {why}"));
                 break;
             };
             let by_warp = sizes.gain == Gain::Scalars;
@@ -269,11 +276,17 @@ fn translate(
             let mut analyses = analyse(&mut func, shape);
             if !by_warp && !coarsen::is_small(teams, &func, function, shape) {
                 remarks.missed("coarsen", None, format!("{warps}: the code would be too large"));
-                size = sizes.smaller(size);
+                // Without masked copies it is smaller.
+                leaves = sizes.ctas > 1 && !leaves;
+                if !leaves {
+                    size = sizes.smaller(size);
+                }
                 continue;
             }
             plan(&mut func, &mut analyses, shape, by_warp);
-            if let Err(why) = coarsen::pays(sizes.gain, (job.func, job.shape), (&func, shape), function) {
+            if let Err(why) =
+                coarsen::pays(sizes.gain, (job.func, job.shape), (&func, shape), function, level)
+            {
                 remarks.missed("coarsen", None, format!("{warps}: {why}"));
                 break;
             }
@@ -332,7 +345,7 @@ fn translate(
     if let Some(Emitted { windows, cta, leaves, postpones, updates, .. }) = together {
         let (of, coarse) = &funcs[0];
         let least_row = coarsen::least_row(teams, coarse, function, *of);
-        let edges_alone = coarsen::has_slow_edges(coarse, *of);
+        let edges_alone = coarsen::edges_alone(coarse, *of);
         team = CoarseCode { warps: of.team, ctas: of.ctas, least_row, edges_alone, cta, leaves };
         // Both functions refer to symbols of the host through the same module.
         emitted.windows = emitted.windows.max(windows);

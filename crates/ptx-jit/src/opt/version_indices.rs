@@ -24,14 +24,17 @@
 //! copies have the side exits of the block, with the same registers. A loop's header stays its header.
 //!
 //! What it does not do: only full copies of blocks have versions, and only accesses in the block of the index
-//! profit, because behind the copies the value is a phi.
+//! profit, because behind the copies the value is a phi. A coarse warp of several CTAs has no plain copy: it
+//! leaves where a test fails ([`assume`]), so that all blocks behind the test profit.
 
-use super::dce;
-use crate::analysis::expr::{Arith, Expr, Operand, operands};
+use super::{dce, phi_elim};
+use crate::analysis::expr::{Arith, Expr, Operand, may_change_index, operands};
 use crate::effects::reads_parameter;
-use crate::tuning::{VERSION_MAX_OPS, VERSION_MAX_ROUNDS};
+use crate::tuning::{ASSUMED_INDICES_MAX_ROUNDS, VERSION_MAX_OPS, VERSION_MAX_ROUNDS};
 use crate::wir::uses::Readers;
-use crate::wir::{Block, BlockId, Cond, Effects, Func, Kind, Op, OpKind, Phi, Shape, Site, Term, Value};
+use crate::wir::{
+    Block, BlockId, Cond, Effects, Exit, Func, Kind, Op, OpKind, Phi, Shape, Site, Term, Value,
+};
 use ptx::ir::{Dst, Function, Inst, RegClass};
 use ptx::isa::{Cmp, Op as O, Ty};
 use std::collections::{HashMap, HashSet};
@@ -74,7 +77,7 @@ pub(crate) fn version<E: Effects>(
     classify: impl Fn(&mut Func),
 ) -> bool {
     let mut blocks = (0..func.blocks.len() as u32).map(BlockId).filter(|id| func.blocks[id.0 as usize].full);
-    if blocks.all(|id| guesses(func, function, effects, id).is_empty()) {
+    if blocks.all(|id| guesses(func, function, effects, (id, HashSet::new())).is_empty()) {
         return false;
     }
     let before = func.clone();
@@ -94,6 +97,102 @@ pub(crate) fn version<E: Effects>(
         left_out.extend(useless);
         func.clone_from(&before);
     }
+}
+
+/// Assumes in a coarse warp of several CTAs that the guesses hold: where one does not, the coarse warp
+/// leaves. So there is no plain copy, and the values behind the tests are affine in all blocks, also in
+/// loops. CTAs at the edges, where clamps change indices, are not in such coarse warps
+/// ([`CoarseCode::edges_alone`](ptx_exec::native::CoarseCode::edges_alone)). Returns whether anything is
+/// assumed.
+pub(crate) fn assume<E: Effects>(
+    func: &mut Func,
+    function: &Function,
+    effects: &E,
+    classify: impl Fn(&mut Func),
+) -> bool {
+    let ids = |func: &Func| (0..func.blocks.len() as u32).map(BlockId);
+    let varying = |func: &Func| -> usize {
+        let full = ids(func).filter(|id| func.blocks[id.0 as usize].full);
+        full.map(|id| varying_addresses(func, function, effects, id)).sum()
+    };
+    let (before, most) = (func.clone(), varying(func));
+    let mut budget = VERSION_MAX_OPS;
+    for _ in 0..ASSUMED_INDICES_MAX_ROUNDS {
+        let addresses = address_values(func, function, effects);
+        let found: Vec<(BlockId, Vec<Guess>)> = ids(func)
+            .filter(|id| func.blocks[id.0 as usize].full)
+            .filter(|id| exit_at_start(&func.blocks[id.0 as usize].ops).is_some())
+            .map(|id| (id, guesses(func, function, effects, (id, addresses.clone()))))
+            .filter(|(_, guesses)| !guesses.is_empty())
+            .collect();
+        let readers = Readers::new(func);
+        let mut renamed = HashMap::new();
+        for (id, guesses) in found {
+            // Indices that are affine then may show that others are, behind them in the block.
+            let block = &func.blocks[id.0 as usize];
+            let changes = |op: &Op| match op.kind {
+                OpKind::Inst(site) => site.inst(function).is_some_and(may_change_index),
+                _ => false,
+            };
+            let until = block.ops.iter().rposition(changes).map_or(0, |last| last + 1);
+            let parts = parts(block, function, effects, (&guesses, until));
+            if parts.own.len() > budget {
+                continue;
+            }
+            budget -= parts.own.len();
+            let (version, tail) = split(func, id, &guesses, parts, &readers);
+            let plain = &mut func.blocks[version.plain.0 as usize];
+            let (at, exit) = exit_at_start(&plain.ops).expect("ptxvm bug: a copy without a side exit");
+            plain.term = Term::Exit(exit);
+            plain.ops.truncate(at);
+            renamed.insert(id, tail);
+        }
+        if renamed.is_empty() {
+            break;
+        }
+        relink(func, &renamed);
+        phi_elim::simplify(func);
+        dce::sweep(func, function, effects);
+        classify(func);
+    }
+    if varying(func) < most {
+        return true;
+    }
+    *func = before;
+    false
+}
+
+/// The side exit at the start of a block, with its index, if the block has one.
+fn exit_at_start(ops: &[Op]) -> Option<(usize, Box<Exit>)> {
+    ops.iter().enumerate().find_map(|(at, op)| match &op.kind {
+        OpKind::Ahead(exit) => Some((at, exit.clone())),
+        _ => None,
+    })
+}
+
+/// The values that addresses of accesses are computed from by linear arithmetic.
+fn address_values(func: &Func, function: &Function, effects: &impl Effects) -> HashSet<Value> {
+    let mut from: HashMap<Value, &[Value]> = HashMap::new();
+    let mut left: Vec<Value> = Vec::new();
+    for block in &func.blocks {
+        from.extend(block.phis.iter().map(|phi| (phi.def, phi.from.as_slice())));
+        for op in &block.ops {
+            let OpKind::Inst(site) = op.kind else { continue };
+            let Some(inst) = site.inst(function) else { continue };
+            if effects.accesses(inst) {
+                left.extend(op.uses.get(1));
+            } else if let ([def], true) = (&op.defs[..], computes_addresses(inst)) {
+                from.insert(*def, &op.uses[1..]);
+            }
+        }
+    }
+    let mut found = HashSet::new();
+    while let Some(value) = left.pop() {
+        if found.insert(value) {
+            left.extend(from.get(&value).copied().unwrap_or_default());
+        }
+    }
+    found
 }
 
 /// How many accesses of a block have an address of each lane's own.
@@ -121,13 +220,13 @@ fn attempt<E: Effects>(
         let found: Vec<(BlockId, Vec<Guess>)> = blocks
             .filter(|id| func.blocks[id.0 as usize].full && !left_out.contains(id))
             .filter(|id| versions.iter().all(|version| version.plain != *id))
-            .map(|id| (id, guesses(func, function, effects, id)))
+            .map(|id| (id, guesses(func, function, effects, (id, HashSet::new()))))
             .filter(|(_, guesses)| !guesses.is_empty())
             .collect();
         let readers = Readers::new(func);
         let mut renamed = HashMap::new();
         for (id, guesses) in found {
-            let parts = parts(&func.blocks[id.0 as usize], function, effects, &guesses);
+            let parts = parts(&func.blocks[id.0 as usize], function, effects, (&guesses, 0));
             match versions.iter_mut().find(|version| version.fast == id) {
                 Some(version) => {
                     version.fast = narrow(func, id, &guesses, parts, version.plain);
@@ -152,11 +251,15 @@ fn attempt<E: Effects>(
     versions
 }
 
-/// The operations of a block on an affine index and a uniform number that addresses of accesses in the block
-/// depend on, and whose results have a simpler form in nearly all warps.
-fn guesses(func: &Func, function: &Function, effects: &impl Effects, id: BlockId) -> Vec<Guess> {
+/// The operations of a block on an affine index and a uniform number that these values, or addresses of
+/// accesses in the block, depend on, and whose results have a simpler form in nearly all warps.
+fn guesses(
+    func: &Func,
+    function: &Function,
+    effects: &impl Effects,
+    (id, mut addresses): (BlockId, HashSet<Value>),
+) -> Vec<Guess> {
     let block = &func.blocks[id.0 as usize];
-    let mut addresses: HashSet<Value> = HashSet::new();
     let mut found = Vec::new();
     for (at, op) in block.ops.iter().enumerate().rev() {
         let OpKind::Inst(site) = op.kind else { continue };
@@ -166,8 +269,7 @@ fn guesses(func: &Func, function: &Function, effects: &impl Effects, id: BlockId
             continue;
         }
         let [def] = op.defs[..] else { continue };
-        let linear = || inst.op == O::Abs || Expr::of(inst).is_some_and(|expr| is_linear(expr.arith));
-        if !addresses.contains(&def) || inst.guard.is_some() || !linear() {
+        if !addresses.contains(&def) || inst.guard.is_some() || !computes_addresses(inst) {
             continue;
         }
         addresses.extend(&op.uses[1..]);
@@ -185,6 +287,11 @@ fn guesses(func: &Func, function: &Function, effects: &impl Effects, id: BlockId
     let is_early = |value: &Value| early.contains(value) || !own.contains(value);
     found.retain(|guess| block.ops[guess.at].uses.iter().all(is_early));
     found
+}
+
+/// Whether an affine result of the instruction follows from affine operands, or is guessed.
+fn computes_addresses(inst: &Inst) -> bool {
+    inst.op == O::Abs || Expr::of(inst).is_some_and(|expr| is_linear(expr.arith))
 }
 
 /// Whether an affine result follows from affine operands, or is guessed.
@@ -211,7 +318,12 @@ fn is_linear(arith: Arith) -> bool {
 
 /// The simpler form that the result of an operation on an affine and a uniform operand may have.
 fn form(func: &Func, function: &Function, block: &Block, (inst, op): (&Inst, &Op)) -> Option<Form> {
-    if func.shapes[op.defs.first()?.0 as usize] != Shape::Varying {
+    let is_simple = match &func.shapes[op.defs.first()?.0 as usize] {
+        Shape::Varying => false,
+        Shape::Affine(affine) => !affine.by_chunk,
+        Shape::Bottom | Shape::Uniform(_) => true,
+    };
+    if is_simple {
         return None;
     }
     let affine = |operand: &Operand<'_>| {
@@ -231,7 +343,10 @@ fn form(func: &Func, function: &Function, block: &Block, (inst, op): (&Inst, &Op
     let expr = Expr::of(inst)?;
     if let (Arith::Select, [a, b, by]) = (expr.arith, sources.as_slice()) {
         let by = by.value()?;
-        let compares = block.ops.iter().find(|op| op.defs.contains(&by))?;
+        let defines = |op: &&Op| op.defs.contains(&by);
+        // A test before may have left the comparison in a block that dominates this one.
+        let elsewhere = || func.blocks.iter().flat_map(|block| &block.ops).find(defines);
+        let compares = block.ops.iter().find(defines).or_else(elsewhere)?;
         let OpKind::Inst(site) = compares.kind else { return None };
         let comparison = site.inst(function).filter(|inst| inst.guard.is_none())?;
         // A second result is the opposite.
@@ -242,14 +357,20 @@ fn form(func: &Func, function: &Function, block: &Block, (inst, op): (&Inst, &Op
             return None;
         };
         let compared = operands(comparison, compares);
-        let index = match compared.as_slice() {
+        let number = match compared.as_slice() {
             [x, limit] | [limit, x] if uniform(limit) => affine(x)?,
             _ => return None,
         };
-        let second = a.value() != Some(index);
+        // Of two indices, that one is picked which is compared; a clamp picks between an index and a limit.
+        let (index, second) = match (affine(a), affine(b)) {
+            (Some(index), _) if index == number => (index, false),
+            (_, Some(index)) if index == number => (index, true),
+            (Some(index), None) => (index, false),
+            (None, Some(index)) => (index, true),
+            (Some(_), Some(_)) | (None, None) => return None,
+        };
         // Whether all lanes are equal to a number is no matter of the first and the last one.
-        let shows = if second { cmp != Cmp::Ne } else { cmp != Cmp::Eq };
-        let fits = shows && (!second || b.value() == Some(index));
+        let fits = if second { cmp != Cmp::Ne } else { cmp != Cmp::Eq };
         return fits.then(|| Form::Compared { index, second, site, uses: compares.uses.clone() });
     }
     let Expr { arith, ty: Ty::S32 | Ty::U32 } = expr else { return None };
@@ -290,7 +411,11 @@ fn movable_ops(
         .ops
         .iter()
         .filter_map(|op| match op.kind {
-            OpKind::Guard(site, ..) | OpKind::Spare(site, _) => Some(site),
+            OpKind::Guard(site, ..) => Some(site),
+            // A load that names a parameter takes no side exit.
+            OpKind::Spare(site, _) => {
+                Some(site).filter(|site| !site.inst(function).is_some_and(reads_parameter))
+            }
             _ => None,
         })
         .collect();
@@ -328,8 +453,13 @@ fn needed_by(block: &Block, some: &HashSet<usize>, others: impl Iterator<Item = 
     needed
 }
 
-/// Divides a block with guesses.
-fn parts(block: &Block, function: &Function, effects: &impl Effects, guesses: &[Guess]) -> Parts {
+/// Divides a block with guesses. The copies have all operations up to the last access, and up to `until`.
+fn parts(
+    block: &Block,
+    function: &Function,
+    effects: &impl Effects,
+    (guesses, until): (&[Guess], usize),
+) -> Parts {
     // A variable that no test needs is loaded where it is used, since the head would keep it in a register.
     let (all, _) = movable_ops(block, function, effects, guesses, |_| true);
     let tested = needed_by(block, &all, guesses.iter().map(|guess| guess.at));
@@ -339,7 +469,7 @@ fn parts(block: &Block, function: &Function, effects: &impl Effects, guesses: &[
         OpKind::Guard(..) | OpKind::Ahead(_) | OpKind::Spare(..) => true,
         _ => false,
     };
-    let end = block.ops.iter().rposition(stays).map_or(0, |last| last + 1);
+    let end = block.ops.iter().rposition(stays).map_or(0, |last| last + 1).max(until);
     let own: Vec<usize> = (0..end).filter(|at| !movable.contains(at)).collect();
     let mut needed: HashSet<Value> = HashSet::new();
     own.iter().for_each(|at| block.ops[*at].for_each_use(&mut |value| _ = needed.insert(value)));

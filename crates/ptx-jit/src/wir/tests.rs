@@ -2,21 +2,25 @@
 
 use super::{ExitReason, Func, LaunchShape, Op, OpKind, Shape, Term};
 use crate::effects::NativeEffects;
+use ptx::ir::Program;
 
 fn func(body: &str, ntid: [u32; 3]) -> Func {
     team_plan(body, ntid, 1)
 }
 
-fn team_plan(body: &str, ntid: [u32; 3], team: u32) -> Func {
+fn program(body: &str) -> Program {
     let text = format!(
         ".version 6.4\n.target sm_70\n.address_size 64\n.visible .entry k(.param .u64 p, .param .u32 n)\n{{\n\
          .reg .pred %p<9>; .reg .b32 %r<20>; .reg .b64 %rd<9>;\n{body}\n}}\n"
     );
     let checked = ptx::check::check("test.ptx", &text, &ptx::check::CheckOptions::default());
     let Some(module) = checked.module else { panic!("{:?}", checked.diagnostics) };
-    let program = ptx::ir::lower(module);
+    ptx::ir::lower(module)
+}
+
+fn team_plan(body: &str, ntid: [u32; 3], team: u32) -> Func {
     crate::pipeline::wir(
-        &program.functions[0],
+        &program(body).functions[0],
         LaunchShape { ntid, chunk: 16, team, ctas: 1 },
         &NativeEffects::default(),
     )
@@ -257,4 +261,24 @@ fn lanes_that_parted_in_a_short_condition_and_met_again_are_those_from_before() 
     let compared: Vec<_> = compares.map(|op| op.uses[0]).collect();
     assert_eq!((stores.len(), compared.len()), (2, 2));
     assert_eq!(stores.iter().filter(|mask| compared.contains(mask)).count(), 1);
+}
+
+#[test]
+fn rows_of_several_ctas_leave_where_lanes_diverge_by_place() {
+    let launch = LaunchShape { ntid: [32, 2, 1], chunk: 16, team: 4, ctas: 4 };
+    let without_masks = |body: &str| {
+        let program = program(body);
+        crate::pipeline::wir_without_masks(&program.functions[0], launch, &NativeEffects::default())
+    };
+    let guarded = |compared: &str| {
+        format!(
+            "mov.u32 %r1, %tid.x; ld.param.u32 %r2, [n]; ld.param.u64 %rd1, [p]; mul.wide.u32 %rd2, %r1, 4; \
+             add.s64 %rd2, %rd2, %rd1; ld.global.u32 %r3, [%rd2]; setp.ge.u32 %p1, {compared}, %r2; @%p1 bra L; \
+             st.global.u32 [%rd2], %r1; L: ret;"
+        )
+    };
+    let by_place = without_masks(&guarded("%r1")).expect("lanes diverge by their place only");
+    assert!(by_place.blocks.iter().all(|node| node.full));
+    assert!(exits(&by_place).contains(&ExitReason::Terminator { block: 0 }));
+    assert!(without_masks(&guarded("%r3")).is_none(), "lanes diverge by their data");
 }

@@ -16,6 +16,7 @@
 //! policy. While a block executes, registers of lanes that wait at another block keep their values.
 
 use super::{Builder, Var};
+use crate::analysis::expr::may_change_index;
 use crate::build::region::Region;
 use crate::wir::{BlockId, Effects, GuardLanes, Kind, OpKind, Pending, Site, Term, Value};
 use crate::wir::{Cond, ExitReason};
@@ -41,6 +42,21 @@ impl<M: Effects> Builder<'_, M> {
         let (truths, lower) = (self.temp(Kind::Mask), self.temp(Kind::Mask));
         self.op(node, OpKind::Truths { negated }, &[pred], &[truths]);
         self.op(node, OpKind::And, &[mask, truths], &[lower]);
+        if full && self.facts.leaves {
+            let (to_low, to_high) = (self.edge(block, full, low, may), self.edge(block, full, high, may));
+            let some = self.node(block, full, may.clone());
+            let leave = self.node(block, full, may.clone());
+            let cond = Cond::Equal(lower, mask);
+            self.end(node, Term::If { cond, then: to_low, els: some, likely: None });
+            self.end(
+                some,
+                Term::If { cond: Cond::Empty(lower), then: to_high, els: leave, likely: Some(true) },
+            );
+            let insts = self.function.blocks[block as usize].insts.len();
+            let live = self.live.before(self.function, block as usize, insts);
+            let exit = self.exit(ExitReason::Terminator { block }, &live, may);
+            return self.end(leave, Term::Exit(Box::new(exit)));
+        }
         let region = self.regions.get(&block).filter(|_| full).cloned();
         let part = self.node(block, false, may.clone());
         // Where a mask costs nothing more, and lanes are hardly ever uniform, one masked copy is enough.
@@ -238,7 +254,9 @@ impl<M: Effects> Builder<'_, M> {
         let content = &function.blocks[block as usize];
         let mask = self.var(Var::Mask);
         let team = self.shape.team;
-        if content.insts.iter().any(|inst| self.machine.accesses(inst)) {
+        // Coarse warps of several CTAs leave where an index is changed at an edge.
+        let leaves = |inst: &Inst| self.shape.ctas > 1 && full && may_change_index(inst);
+        if content.insts.iter().any(|inst| self.machine.accesses(inst) || leaves(inst)) {
             let live = self.live.live_in[block as usize].clone();
             let exit = self.exit_of(ExitReason::Before(Site { block, index: 0 }), &live, parked);
             self.op(node, OpKind::Ahead(Box::new(exit)), &[], &[]);
