@@ -33,6 +33,11 @@ impl Bound {
         Bound { low: value, high: value, zeros: value.trailing_zeros().min(ZEROS) }
     }
 
+    /// Whether its numbers, of so many bits, are the same signed and unsigned, or are not signed.
+    pub(crate) fn is_plain(self, signed: bool, bits: u32) -> bool {
+        !signed || self.high < 1 << (bits - 1)
+    }
+
     fn below(count: u64) -> Bound {
         Bound { low: 0, high: count.saturating_sub(1), zeros: 0 }
     }
@@ -218,8 +223,7 @@ impl Search<'_> {
         let ty = expr.ty;
         let found = self.sources(expr, inst, op)?;
         let of = |at: usize| found.get(at).copied().filter(|bound| bound.high <= mask(ty.bits()));
-        // Numbers that are the same signed and unsigned.
-        let plain = |bound: &Bound| !ty.is_signed() || bound.high < 1 << (ty.bits() - 1);
+        let plain = |bound: &Bound| bound.is_plain(ty.is_signed(), ty.bits());
         let fit = |low: i128, high: i128, zeros: u32| {
             let fits = low >= 0 && high <= i128::from(mask(to.min(64)));
             // A result that wraps around keeps its trailing zeros.
@@ -322,9 +326,7 @@ impl Search<'_> {
 
 /// The outcome of a comparison of numbers with so many bits, if the ranges decide it.
 pub(crate) fn decided(cmp: Cmp, a: Bound, b: Bound, (signed, bits): (bool, u32)) -> Option<bool> {
-    // Numbers that are the same signed and unsigned.
-    let plain = |bound: Bound| !signed || bound.high < 1 << (bits - 1);
-    if !plain(a) || !plain(b) {
+    if !a.is_plain(signed, bits) || !b.is_plain(signed, bits) {
         return None;
     }
     let less = |a: Bound, b: Bound| match () {

@@ -50,8 +50,8 @@ struct Search<'a> {
 }
 
 /// The fewest bits of lanes that hold a number; `None`: more than narrow lanes have.
-fn bits_of(bound: Bound) -> Option<LaneWidth> {
-    [LaneWidth::B8, LaneWidth::B16].into_iter().find(|bits| bound.high <= bits.greatest())
+fn width_of(bound: Bound) -> Option<LaneWidth> {
+    [LaneWidth::B8, LaneWidth::B16].into_iter().find(|width| bound.high <= width.greatest())
 }
 
 impl Search<'_> {
@@ -94,7 +94,7 @@ impl Search<'_> {
         let widths = || from.iter().filter_map(|name| self.found.get(name)).map(|(_, width)| *width);
         match self.func.kinds[def.0 as usize] {
             Kind::Reg(RegClass::R16 | RegClass::R32) => {
-                let width = bits_of(self.ranges[def.0 as usize]?)?;
+                let width = width_of(self.ranges[def.0 as usize]?)?;
                 Some(widths().fold(width, LaneWidth::max))
             }
             Kind::Reg(RegClass::Pred) => widths().next().map(|_| LaneWidth::B1),
@@ -102,7 +102,7 @@ impl Search<'_> {
         }
     }
 
-    /// The bits of the lanes that an operation may be computed in.
+    /// The width of the lanes that an operation may be computed in.
     fn inst_width(&self, inst: &Inst, op: &Op, def: Value) -> Option<LaneWidth> {
         let kind = self.func.kinds[def.0 as usize];
         if !matches!(kind, Kind::Reg(RegClass::Pred | RegClass::R16 | RegClass::R32)) {
@@ -111,7 +111,7 @@ impl Search<'_> {
         if matches!(inst.op, O::Ld | O::LdNc) {
             let plan = op.access.as_ref()?;
             let plain = plan.access.count == 1 && kind != Kind::Reg(RegClass::Pred);
-            return bits_of(self.ranges[def.0 as usize]?).filter(|_| plain);
+            return width_of(self.ranges[def.0 as usize]?).filter(|_| plain);
         }
         let expr = Expr::of(inst)?;
         let sources = operands(inst, op);
@@ -126,14 +126,14 @@ impl Search<'_> {
         // Only the bits of the result are lost that are zero.
         let of_result = match expr.arith {
             Arith::Compare(_) => LaneWidth::B8,
-            _ => bits_of(self.ranges[def.0 as usize]?)?,
+            _ => width_of(self.ranges[def.0 as usize]?)?,
         };
         let least = match expr.arith {
             // Vectors have no products and shifts of bytes.
             Arith::Mul { .. } | Arith::Mad { .. } | Arith::Shl | Arith::Shr => of_result.max(LaneWidth::B16),
             _ => of_result,
         };
-        let mut bits = least;
+        let mut width = least;
         for (at, source) in sources.iter().enumerate() {
             // The shift amount and the predicate of a selection have a width of their own.
             let is_other = match expr.arith {
@@ -142,18 +142,18 @@ impl Search<'_> {
                 _ => false,
             };
             if !is_other {
-                bits = bits.max(self.source_bits(expr, *source)?);
+                width = width.max(self.source_width(expr, *source)?);
             }
         }
         let amount = match expr.arith {
             Arith::Shl | Arith::Shr => Some(sources.get(1)?.constant(self.func)?),
             _ => None,
         };
-        amount.is_none_or(|amount| amount < u64::from(bits.bits())).then_some(bits)
+        amount.is_none_or(|amount| amount < u64::from(width.bits())).then_some(width)
     }
 
-    /// The bits of lanes that a source needs; `None`: it cannot be read in narrow lanes.
-    fn source_bits(&self, expr: Expr, source: Operand<'_>) -> Option<LaneWidth> {
+    /// The width of the lanes that a source needs; `None`: it cannot be read in narrow lanes.
+    fn source_width(&self, expr: Expr, source: Operand<'_>) -> Option<LaneWidth> {
         // Whether the low bits of the result depend on the low bits of the sources only.
         let modulo = match expr.arith {
             Arith::Copy
@@ -171,23 +171,20 @@ impl Search<'_> {
             Arith::Shr | Arith::Min | Arith::Max | Arith::Compare(_) => false,
             Arith::Div | Arith::Rem | Arith::ToGeneric(_) | Arith::FromGeneric(_) => return None,
         };
-        let fits = |bound: Bound| {
-            // Numbers that are the same signed and unsigned.
-            let plain = !expr.ty.is_signed() || bound.high < 1 << (expr.ty.bits() - 1);
-            bits_of(bound).filter(|_| plain)
-        };
+        let fits =
+            |bound: Bound| width_of(bound).filter(|_| bound.is_plain(expr.ty.is_signed(), expr.ty.bits()));
         match source {
             Operand::Value(value) => {
-                if let Some((_, bits)) = self.found.get(&value) {
+                if let Some((_, width)) = self.found.get(&value) {
                     let plain = modulo || self.ranges[value.0 as usize].and_then(fits).is_some();
-                    return plain.then_some(*bits);
+                    return plain.then_some(*width);
                 }
-                let bits = self.ranges[value.0 as usize].and_then(fits);
-                bits.or(modulo.then_some(LaneWidth::B8))
+                let width = self.ranges[value.0 as usize].and_then(fits);
+                width.or(modulo.then_some(LaneWidth::B8))
             }
             Operand::Imm(number) if modulo => {
                 let bound = Bound { low: number, high: number, zeros: 0 };
-                Some(bits_of(bound).unwrap_or(LaneWidth::B8))
+                Some(width_of(bound).unwrap_or(LaneWidth::B8))
             }
             Operand::Imm(number) => fits(Bound { low: number, high: number, zeros: 0 }),
             Operand::Absent => Some(LaneWidth::B8),

@@ -77,7 +77,7 @@ pub(crate) fn version<E: Effects>(
     classify: impl Fn(&mut Func),
 ) -> bool {
     let mut blocks = (0..func.blocks.len() as u32).map(BlockId).filter(|id| func.blocks[id.0 as usize].full);
-    if blocks.all(|id| guesses(func, function, effects, (id, HashSet::new())).is_empty()) {
+    if blocks.all(|id| guesses(func, function, effects, (id, &HashSet::new())).is_empty()) {
         return false;
     }
     let before = func.clone();
@@ -122,7 +122,7 @@ pub(crate) fn assume<E: Effects>(
         let found: Vec<(BlockId, Vec<Guess>)> = ids(func)
             .filter(|id| func.blocks[id.0 as usize].full)
             .filter(|id| exit_at_start(&func.blocks[id.0 as usize].ops).is_some())
-            .map(|id| (id, guesses(func, function, effects, (id, addresses.clone()))))
+            .map(|id| (id, guesses(func, function, effects, (id, &addresses))))
             .filter(|(_, guesses)| !guesses.is_empty())
             .collect();
         let readers = Readers::new(func);
@@ -220,7 +220,7 @@ fn attempt<E: Effects>(
         let found: Vec<(BlockId, Vec<Guess>)> = blocks
             .filter(|id| func.blocks[id.0 as usize].full && !left_out.contains(id))
             .filter(|id| versions.iter().all(|version| version.plain != *id))
-            .map(|id| (id, guesses(func, function, effects, (id, HashSet::new()))))
+            .map(|id| (id, guesses(func, function, effects, (id, &HashSet::new()))))
             .filter(|(_, guesses)| !guesses.is_empty())
             .collect();
         let readers = Readers::new(func);
@@ -257,9 +257,10 @@ fn guesses(
     func: &Func,
     function: &Function,
     effects: &impl Effects,
-    (id, mut addresses): (BlockId, HashSet<Value>),
+    (id, sought): (BlockId, &HashSet<Value>),
 ) -> Vec<Guess> {
     let block = &func.blocks[id.0 as usize];
+    let mut addresses: HashSet<Value> = HashSet::new();
     let mut found = Vec::new();
     for (at, op) in block.ops.iter().enumerate().rev() {
         let OpKind::Inst(site) = op.kind else { continue };
@@ -269,7 +270,8 @@ fn guesses(
             continue;
         }
         let [def] = op.defs[..] else { continue };
-        if !addresses.contains(&def) || inst.guard.is_some() || !computes_addresses(inst) {
+        let is_sought = addresses.contains(&def) || sought.contains(&def);
+        if !is_sought || inst.guard.is_some() || !computes_addresses(inst) {
             continue;
         }
         addresses.extend(&op.uses[1..]);
