@@ -17,7 +17,7 @@ mod batch;
 mod exits;
 mod saved;
 
-pub(crate) use batch::{CtaBatch, InitialSlots};
+pub(crate) use batch::{CtaBatch, Groups, InitialSlots};
 pub use exits::{ExitCause, ExitCounts, ExitPoint, ExitScope, SideExits};
 pub(crate) use saved::mask_of;
 pub use saved::{EntryReg, EntryState, ExitState, Held, Line, PendingLanes, SavedReg, bytes_of};
@@ -70,6 +70,8 @@ pub trait Native: Send + Sync {
     fn lacks(&self, instruction: &str) -> bool;
     /// As [`Native::run_cta`], in coarse warps: slots and saved registers are per coarse warp.
     fn run_coarse(&self, call: &mut CtaCall<'_>) -> CtaStop;
+    /// The most groups of CTAs to execute row by row; see [`CoarseCode`].
+    fn most_groups(&self) -> u32;
     /// Whether it makes the checks that watched launches need
     /// ([`NativeChecks`](crate::watch::NativeChecks)).
     fn is_checked(&self) -> bool;
@@ -332,6 +334,13 @@ pub struct SuspendPoint {
 /// The save area of a coarse warp begins with lane masks, one word per warp: first the lanes that have not
 /// exited; at a side exit, also the running lanes. The masks of diverged lanes are where [`SideExit::left`]
 /// says.
+///
+/// **Groups.** Where several CTAs execute as one ([`CoarseCode::ctas`]), they are a group, and the loops over
+/// the groups of a row of the grid and over their coarse warps are interchanged: the first coarse warp of
+/// each group is followed by the second one of each group, so that memory is accessed row by row. Slots are
+/// in this order. Such kernels have no barriers, so at most one coarse warp is in the middle of the kernel,
+/// and all share one save area. The code finds its coarse warp's number within the group, and `%ctaid.x`, in
+/// the frame.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CoarseCode {
     /// Warps per coarse warp; divides the number of warps of the CTAs that execute as one.
@@ -353,6 +362,19 @@ pub struct CoarseCode {
 }
 
 impl CoarseCode {
+    /// Whether all coarse warps share one save area.
+    pub fn shares_save_area(&self) -> bool {
+        self.ctas > 1
+    }
+
+    /// How many groups of CTAs from `%ctaid.x` = `x` on execute row by row, of a row of the grid of so many
+    /// CTAs. `available`: CTAs that may run; there are enough for one group.
+    pub(crate) fn groups_from(&self, x: u32, row: u32, available: u64, most: u32) -> u32 {
+        let inner = u64::from(row.saturating_sub(x + u32::from(self.edges_alone[0])));
+        let groups = inner.min(available) / u64::from(self.ctas);
+        (groups.min(most.into()) as u32).max(1)
+    }
+
     /// Whether CTAs of a grid execute as one, if native code executes several so.
     pub(crate) fn fits(&self, grid: &GridShape) -> bool {
         let row = grid.nctaid[0];

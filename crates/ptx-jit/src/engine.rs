@@ -10,7 +10,10 @@ use crate::frame::{Entry, Frame, Reason, Window};
 use crate::llvm::{Code, Error};
 use crate::object::Made;
 use crate::reduction_buffer;
-use crate::tuning::{COARSE_WARP_MAX_DECLINED_CTAS, COARSE_WARP_TRIAL_CTAS, OPS_PER_FUEL, SCALAR_FUEL};
+use crate::tuning::{
+    COARSE_WARP_MAX_DECLINED_CTAS, COARSE_WARP_TRIAL_CTAS, GROUPS_MIN_CTAS_PER_EXIT, MOST_GROUPS,
+    OPS_PER_FUEL, SCALAR_FUEL,
+};
 use crate::wir::LaunchShape;
 use ptx::analysis::calls::reads_clocks;
 use ptx_exec::lanes::{LANES, Lane, LaneMask, Registers};
@@ -345,18 +348,24 @@ impl Native for Compiled {
         let frees = call.view().memory().frees();
         self.ready(call.cache, frees);
         let (windows, beside) = (call.view().windows(), beside(call.view()));
-        let CoarseCode { warps, ctas, cta, .. } = &self.made.team;
-        let teams = self.tids.len() * *ctas as usize / *warps as usize;
-        if call.slots.len() != teams || call.kept.len() * 64 < teams * cta.bytes as usize {
+        let coarse = &self.made.team;
+        let CoarseCode { warps, ctas, cta, .. } = coarse;
+        let (of_group, groups) = (self.tids.len() * *ctas as usize / *warps as usize, call.groups());
+        let teams = of_group * groups as usize;
+        let areas = if coarse.shares_save_area() { 1 } else { teams };
+        if call.slots.len() < teams || call.kept.len() * 64 < areas * cta.bytes as usize {
             return CtaStop::BarrierMismatch;
         }
         let mut frame = Frame {
             slots: call.slots.as_mut_ptr(),
             tids: self.team_tids.as_ptr().cast(),
             keeps: call.kept.as_mut_ptr().cast(),
-            keep_bytes: cta.bytes.into(),
-            price: self.price.saturating_mul(*ctas),
+            keep_bytes: if coarse.shares_save_area() { 0 } else { cta.bytes.into() },
+            price: self.price.saturating_mul(call.together()),
             warps: teams as u32,
+            row: call.warp / groups,
+            group: call.warp % groups,
+            groups,
             round: call.round,
             turns: call.fuel,
             ..frame(call.grid, (windows, beside), call.regs, call.cache)
@@ -364,10 +373,11 @@ impl Native for Compiled {
         frame.warp[0] = call.warp;
         frame.warp[2] = call.smid;
         frame.ctaid = call.ctaid;
+        frame.ctaid[0] += frame.group * *ctas;
         let mut user = User::Cta(call, &raw mut frame);
         frame.user = (&raw mut user).cast::<c_void>();
         // SAFETY: as in `run`; there are a slot, thread indices and barrier slots for each coarse warp that
-        // the code counts.
+        // the code counts: the host passes on at most as many groups as there are slots for.
         let code = unsafe { entry(&raw mut frame) };
         settle(&mut frame);
         let User::Cta(call, _) = user else { return CtaStop::BarrierMismatch };
@@ -380,7 +390,7 @@ impl Native for Compiled {
             c if c == Reason::Finished as u8 => {
                 // If no CTA has left its coarse warp, the number of CTAs that ran is not read.
                 if left.load(Ordering::Relaxed) > 0 {
-                    ran.fetch_add(1 + call.batched() as u32, Ordering::Relaxed);
+                    ran.fetch_add(call.together() + call.batched() as u32, Ordering::Relaxed);
                 }
                 if self.declined.load(Ordering::Relaxed) > 0 {
                     self.declined.store(0, Ordering::Relaxed);
@@ -396,7 +406,7 @@ impl Native for Compiled {
             }
             c if c == Reason::Turn as u8 => CtaStop::OutOfFuel,
             c if c == Reason::Left as u8 => {
-                left.fetch_add(1, Ordering::Relaxed);
+                left.fetch_add(call.groups(), Ordering::Relaxed);
                 call.cache.exits.coarse((code >> 32) as u32);
                 CtaStop::SideExit((code >> 32) as u32)
             }
@@ -409,6 +419,17 @@ impl Native for Compiled {
 
     fn exits(&self) -> &[ExitPoint] {
         &self.exits
+    }
+
+    fn most_groups(&self) -> u32 {
+        if let Some(first) = &self.first {
+            return first.most_groups();
+        }
+        if !self.made.team.shares_save_area() {
+            return 1;
+        }
+        let [ran, left] = self.parts.each_ref().map(|count| count.load(Ordering::Relaxed));
+        if left <= ran / GROUPS_MIN_CTAS_PER_EXIT { MOST_GROUPS } else { 1 }
     }
 
     fn coarse_code(&self) -> Option<&CoarseCode> {
@@ -631,6 +652,9 @@ fn frame(
         kept: null_mut(),
         price: 0,
         warps: 0,
+        row: 0,
+        group: 0,
+        groups: 1,
         round: BarrierState::default(),
         full_steps: 0,
         masked_steps: 0,
@@ -695,6 +719,13 @@ extern "C" fn follow(user: *mut c_void) -> u32 {
     call.fuel = frame.turns;
     frame.ctaid = call.ctaid;
     (frame.warp[0], frame.round) = (0, BarrierState::default());
+    let groups = call.groups();
+    if groups != frame.groups {
+        (frame.warps, frame.price) =
+            (frame.warps / frame.groups * groups, frame.price / frame.groups * groups);
+        frame.groups = groups;
+    }
+    (frame.row, frame.group) = (0, 0);
     1
 }
 

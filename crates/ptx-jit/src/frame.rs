@@ -75,8 +75,17 @@ pub(crate) struct Frame {
     pub(crate) kept: *mut u8,
     /// CTA only: the fuel that is used when the next CTA of the batch starts.
     pub(crate) price: u32,
-    /// CTA only: the number of warps; 0 if a single warp runs.
+    /// CTA only: the number of warps; 0 if a single warp runs. Of coarse warps of several CTAs, those of all
+    /// groups.
     pub(crate) warps: u32,
+    /// Coarse warps of several CTAs only: the coarse warp that runs, within its group, and the number of its
+    /// group. `ctaid` is that of the group's first CTA. See
+    /// [`CoarseCode`](ptx_exec::native::CoarseCode).
+    pub(crate) row: u32,
+    /// See `row`.
+    pub(crate) group: u32,
+    /// The number of groups.
+    pub(crate) groups: u32,
     /// CTA only: its barriers.
     pub(crate) round: BarrierState,
     /// Counter: instructions executed with all lanes.

@@ -231,6 +231,14 @@ pub(crate) const MAX_STACK_BYTES: u32 = 128 << 20;
 /// Chosen.
 pub(crate) const COARSE_WARP_TRIAL_CTAS: u32 = 16;
 
+/// The most groups of CTAs that execute row by row.
+pub(crate) const MOST_GROUPS: u32 = 64;
+
+/// Groups of CTAs execute one after another while less than so many CTAs have finished for each group that
+/// has taken a side exit: if one leaves, the CTAs of all groups that execute with it go on as single warps.
+/// Chosen.
+pub(crate) const GROUPS_MIN_CTAS_PER_EXIT: u32 = 32;
+
 /// After so many CTAs in a row that code for whole CTAs has declined, single warps execute what a thread has
 /// taken. Chosen: the first row of CTAs of a picture, whose upper border is declined, has fewer.
 pub(crate) const COARSE_WARP_MAX_DECLINED_CTAS: u32 = 128;

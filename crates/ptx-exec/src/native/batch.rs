@@ -8,7 +8,7 @@
 //! on the CTA ([`Native::can_batch_ctas`](super::Native::can_batch_ctas)), or if the kernel uses local
 //! memory.
 
-use super::{CtaCall, CtaCode, Line, Slot};
+use super::{CoarseCode, CtaCall, CtaCode, Line, Slot};
 use crate::bound::Function;
 use crate::lanes::{FULL, LANES};
 use crate::mem::Window;
@@ -24,7 +24,7 @@ pub(crate) struct InitialSlots {
     pub(crate) threads: u32,
     /// Warps per slot: 1, or the warps of a coarse warp.
     pub(crate) warps: u32,
-    /// Lines of each save area that begin with lane masks.
+    /// Lines of each save area that begin with lane masks; 0 if all coarse warps share one.
     pub(crate) lines: usize,
 }
 
@@ -42,8 +42,11 @@ impl InitialSlots {
     /// Sets all slots to the start of the kernel.
     pub(crate) fn put(self, slots: &mut [Slot], kept: &mut [Line]) {
         if self.warps > 1 {
-            for (at, slot) in slots.iter_mut().enumerate() {
+            for slot in &mut *slots {
                 (slot.state, slot.live, slot.carry) = (self.state, FULL, 0);
+            }
+            let areas = if self.lines == 0 { 1 } else { slots.len() };
+            for at in 0..areas {
                 // Words of 64 bits hold two masks each; an odd count writes one unused mask too many.
                 let masks = kept[at * self.lines..].iter_mut().flat_map(|line| &mut line.0);
                 masks.take(self.warps.div_ceil(2) as usize).for_each(|masks| *masks = u64::MAX);
@@ -59,18 +62,31 @@ impl InitialSlots {
     }
 }
 
+/// How many groups of CTAs execute row by row; see [`CoarseCode`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Groups {
+    /// Those that run now.
+    pub(crate) now: u32,
+    /// The most that there are slots for.
+    pub(crate) most: u32,
+}
+
+impl Groups {
+    /// A single CTA, or a single group.
+    pub(crate) const ONE: Self = Self { now: 1, most: 1 };
+}
+
 /// The CTAs that may follow the first one in the same call.
 pub(crate) struct CtaBatch<'a> {
     /// How many more CTAs may start.
     pub(crate) remaining: u64,
-    /// How many have started after the first. Of CTAs that execute as one, the others count as started when
-    /// the next ones start.
+    /// How many have started after the first. Of CTAs that execute together, the others count as started
+    /// when the next ones start.
     pub(crate) started: u64,
-    /// CTAs that execute as one; see [`CoarseCode::ctas`](super::CoarseCode::ctas).
-    pub(crate) ctas: u32,
-    /// Whether the first and the last CTA of a row execute alone; see
-    /// [`CoarseCode::edges_alone`](super::CoarseCode::edges_alone).
-    pub(crate) edge_alone: bool,
+    /// How coarse warps execute them; `None`: single warps, one CTA after another.
+    pub(crate) coarse: Option<&'a CoarseCode>,
+    /// The groups that execute row by row.
+    pub(crate) groups: Groups,
     /// The CTA's shared memory.
     pub(crate) shared: Option<&'a mut Window>,
     /// The initial slots.
@@ -85,23 +101,28 @@ impl CtaBatch<'_> {
 }
 
 impl CtaCall<'_> {
-    /// Starts the next CTA of the batch, or the next ones that execute as one: its number, slots and shared
+    /// Starts the next CTA of the batch, or the next ones that execute together: its number, slots and shared
     /// memory. `false` if no CTA may start in this call.
     pub fn next_cta(&mut self) -> bool {
         // Cached bounds are stale, and only an entry of native code renews them.
         let stale = self.view().memory().frees() != self.cache.frees;
-        let ctas = u64::from(self.batch.ctas);
-        let row = u64::from(self.grid.nctaid[0]);
-        let x = u64::from(self.ctaid[0]) + ctas;
-        let edge = u64::from(self.batch.edge_alone);
+        let row = self.grid.nctaid[0];
+        let mut step = self.together();
+        let x = self.ctaid[0].saturating_add(step);
         let x = if x < row { x } else { 0 };
-        if self.batch.remaining < ctas || stale || x < edge || x + ctas + edge > row {
+        let (ctas, edge) = match self.batch.coarse {
+            Some(coarse) => (coarse.ctas, u32::from(coarse.edges_alone[0])),
+            None => (1, 0),
+        };
+        let end = u64::from(x) + u64::from(ctas) + u64::from(edge);
+        if self.batch.remaining < ctas.into() || stale || x < edge || end > row.into() {
             return false;
         }
         let ended = (self.index + self.batch.started, self.ctaid);
-        self.batch.remaining -= ctas;
-        self.batch.started += ctas;
-        let mut step = self.batch.ctas;
+        self.batch.started += u64::from(step);
+        let Groups { now, most } = &mut self.batch.groups;
+        *now = self.batch.coarse.map_or(1, |coarse| coarse.groups_from(x, row, self.batch.remaining, *most));
+        self.batch.remaining -= u64::from(ctas * *now);
         for (number, count) in self.ctaid.iter_mut().zip(self.grid.nctaid) {
             *number += step;
             if *number < count {
@@ -112,7 +133,8 @@ impl CtaCall<'_> {
         if let Some(window) = &mut self.batch.shared {
             window.clear(0..window.bytes());
         }
-        self.batch.initial.put(self.slots, self.kept);
+        let slots = self.slots.len() * self.batch.groups.now as usize / self.batch.groups.most as usize;
+        self.batch.initial.put(&mut self.slots[..slots], self.kept);
         if let Some(stamps) = self.view().memory().active_stamps() {
             stamps.begin_cta();
         }
@@ -122,6 +144,16 @@ impl CtaCall<'_> {
             *self.touched = 0;
         }
         true
+    }
+
+    /// How many groups of CTAs execute row by row.
+    pub fn groups(&self) -> u32 {
+        self.batch.groups.now
+    }
+
+    /// How many CTAs execute together: one, or all of these groups.
+    pub fn together(&self) -> u32 {
+        self.batch.coarse.map_or(1, |coarse| coarse.ctas) * self.batch.groups.now
     }
 
     /// How many CTAs have started in this call after the first.

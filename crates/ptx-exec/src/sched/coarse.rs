@@ -5,10 +5,10 @@
 //! **side exit**: its registers are copied to the frames of its warps, and each warp continues alone until
 //! the CTA ends.
 //!
-//! Coarse warps may span several CTAs that are neighbours in x ([`CoarseCode::ctas`]). Where such a coarse
-//! warp cannot continue, the CTAs execute one after another ([`Members`]), each from where the coarse warps
-//! have left it, in the order of their numbers. So their traps are reported as if they had begun in that
-//! order.
+//! Coarse warps may span several CTAs that are neighbours in x, a group, and the groups of a row of the grid
+//! execute row by row ([`CoarseCode`]). Where such a coarse warp cannot continue, the CTAs of all these
+//! groups execute one after another ([`Members`]), each from where the coarse warps have left it, in the
+//! order of their numbers. So their traps are reported as if they had begun in that order.
 //!
 //! Invariant: as in [`native_cta`](super::native_cta), a warp has a frame, or its coarse warp has a slot. The
 //! lanes of a coarse warp are at one place of the program, or are held pending where the lanes of a single
@@ -22,8 +22,8 @@ use crate::context::LaunchContext;
 use crate::interp::{self, Budget, Left};
 use crate::lanes::{FULL, LANES, LaneMask};
 use crate::native::{
-    BarrierState, CoarseCode, CtaCall, CtaCode, CtaStop as NativeCtaStop, Native, NativeCache, SavedReg,
-    SlotState, mask_of,
+    BarrierState, CoarseCode, CtaCall, CtaCode, CtaStop as NativeCtaStop, Groups, Native, NativeCache,
+    SavedReg, SlotState, mask_of,
 };
 use crate::watched_cta;
 
@@ -42,11 +42,10 @@ impl Cta {
         cache: &mut NativeCache,
     ) -> Option<CtaStop> {
         let function = context.function(self.kernel)?;
-        let others = coarse.ctas - 1;
         let (x, row) = (self.ctaid[0], self.grid.nctaid[0]);
         let begins = coarse.begins_at(self.ctaid, self.grid.nctaid);
         let fits = coarse.fits(&self.grid);
-        if !fits || !begins || limits.taken() < others.into() {
+        if !fits || !begins || limits.taken() < u64::from(coarse.ctas) - 1 {
             let context = &context.for_single_warps();
             let native = context.native.unwrap_or(native);
             let more = match (fits, begins) {
@@ -57,7 +56,9 @@ impl Cta {
             };
             return self.run_native(native, context, limits, cache, more);
         }
-        let initial = self.native_frames.start_coarse(coarse, function, self.warps.len());
+        let most = native.most_groups().clamp(1, row / coarse.ctas);
+        let groups = Groups { now: coarse.groups_from(x, row, limits.taken() + 1, most), most };
+        let initial = self.native_frames.start_coarse(coarse, function, self.warps.len(), groups);
         let (mut current, mut round) = (0, BarrierState::default());
         let mut long = LongRun::default();
         loop {
@@ -67,24 +68,30 @@ impl Cta {
             if let Some(kind) = limits.late() {
                 let place = Place { current, exit: None, round, fuel: 0 };
                 self.frames_from_coarse(coarse, context, function, place);
-                let warp = (current * coarse.warps / coarse.ctas).min(self.warps.len() as u32 - 1);
+                let of_group = current / self.native_frames.groups;
+                let warp = (of_group * coarse.warps / coarse.ctas).min(self.warps.len() as u32 - 1);
                 let stopped = super::cta::blame(&self.warps[warp as usize], context, kind);
                 return Some(CtaStop::Trapped(stopped, warp));
             }
             let fuel = if limits.alone() { FIRST_FUEL } else { FUEL };
-            let remaining = if native.can_batch_ctas() { limits.taken() - u64::from(others) } else { 0 };
+            let groups = Groups { now: self.native_frames.groups, most };
+            let others = u64::from(coarse.ctas * groups.now) - 1;
+            let remaining = if native.can_batch_ctas() { limits.taken() - others } else { 0 };
             let start = Start { warp: current, round, fuel };
-            let mut call = self.native_call(context, cache, start, (remaining, Some(coarse), initial));
+            let mut call =
+                self.native_call(context, cache, start, (remaining, Some((coarse, groups)), initial));
             let stop = native.run_coarse(&mut call);
-            let (ctaid, batched) = (call.ctaid, call.batched());
+            let (ctaid, batched, together) = (call.ctaid, call.batched(), call.together());
             let CtaCall { steps, lane_steps, fuel, .. } = call;
             (current, round) = (call.warp, call.round);
+            self.native_frames.groups = call.groups();
             self.advance_batch(ctaid, batched, limits);
             limits.spend(steps, lane_steps);
             limits.spend_native(steps, 0);
             match stop {
                 NativeCtaStop::Finished => {
                     let [x, y, z] = self.ctaid;
+                    let others = together - 1;
                     self.advance_batch([x + others, y, z], others.into(), limits);
                     self.live = 0;
                     return Some(CtaStop::Finished);
@@ -123,8 +130,9 @@ impl Cta {
     /// execute one after another. No other [`Cta`] starts them meanwhile.
     fn split(&mut self, coarse: &CoarseCode, left: Option<Place>, limits: &impl Limits) {
         if coarse.ctas > 1 {
-            self.members = Some(Members { at: 0, count: coarse.ctas, left });
-            limits.take_members(u64::from(coarse.ctas) - 1);
+            let count = coarse.ctas * self.native_frames.groups;
+            self.members = Some(Members { at: 0, count, left });
+            limits.take_members(u64::from(count) - 1);
         }
     }
 
@@ -209,15 +217,17 @@ impl Cta {
         self.frames(context, true);
         let (size, lines) = (coarse.warps as usize, coarse.cta.bytes as usize / 64);
         let member = self.members.map_or(0, |members| members.at);
+        let groups = self.native_frames.groups;
         let mut leaving = Vec::new();
         for id in 0..self.warps.len() {
-            let (number, places) = places(coarse, self.grid.ntid[0], member, id);
+            let (number, places) = places((coarse, groups), self.grid.ntid[0], member, id);
             let state = CtaCode::state(self.native_frames.slots[number].state, function.blocks.len());
             let left = left.filter(|_| number == current as usize);
             if state == SlotState::NotStarted && left.is_none() {
                 continue;
             }
-            let lines = &self.native_frames.kept[number * lines..(number + 1) * lines];
+            let area = if coarse.shares_save_area() { 0 } else { number };
+            let lines = &self.native_frames.kept[area * lines..(area + 1) * lines];
             let mask = |which: usize| mask_of(lines, which * size * 4, &places);
             let live = if state == SlotState::Exited && left.is_none() { 0 } else { mask(LIVE) };
             let warp = &mut self.warps[id];
@@ -285,16 +295,22 @@ impl Cta {
     }
 }
 
-/// Where the lanes of a warp are: the number of its coarse warp, and its lanes there. `width`: threads of a
-/// CTA in x; `member`: which of the CTAs that execute as one the warp belongs to.
-fn places(coarse: &CoarseCode, width: u32, member: u32, warp: usize) -> (usize, [usize; LANES]) {
+/// Where the lanes of a warp are: the slot of its coarse warp, and its lanes there. `width`: threads of a CTA
+/// in x; `member`: which of the CTAs of all groups the warp belongs to.
+fn places(
+    (coarse, groups): (&CoarseCode, u32),
+    width: u32,
+    member: u32,
+    warp: usize,
+) -> (usize, [usize; LANES]) {
     let (size, ctas) = (coarse.warps as usize * LANES, coarse.ctas as usize);
-    let (width, member) = (width as usize, member as usize);
+    let (group, member) = (member as usize / ctas, member as usize % ctas);
+    let width = width as usize;
     let threads: [usize; LANES] = std::array::from_fn(|lane| {
         let thread = warp * LANES + lane;
         (thread / width * ctas + member) * width + thread % width
     });
-    (threads[0] / size, threads.map(|thread| thread % size))
+    (threads[0] / size * groups as usize + group, threads.map(|thread| thread % size))
 }
 
 /// A warp of a coarse warp that took a side exit.

@@ -26,6 +26,7 @@ struct Four {
     leaves: Leaves,
     coarse: CoarseCode,
     single: CtaCode,
+    most_groups: u32,
 }
 
 impl Native for Four {
@@ -89,9 +90,14 @@ impl Native for Four {
         false
     }
 
+    fn most_groups(&self) -> u32 {
+        self.most_groups
+    }
+
     fn run_coarse(&self, call: &mut CtaCall<'_>) -> CtaStop {
         let edge = u32::from(self.coarse.edges_alone[0]);
-        assert!(call.ctaid[0] + self.coarse.ctas + edge <= GRID[0], "the CTAs are in one row");
+        assert!(call.together() <= self.coarse.ctas * self.most_groups);
+        assert!(call.ctaid[0] + call.together() + edge <= GRID[0], "the CTAs are in one row");
         assert!(call.ctaid[0] >= edge, "the first CTA of a row executes alone");
         let in_edge_row = call.ctaid[1] == 0 || call.ctaid[1] + 1 == GRID[1];
         assert!(
@@ -118,13 +124,13 @@ impl Native for Four {
 }
 
 /// Runs a kernel whose threads each add 1 to a word of their own.
-fn each_once(leaves: Leaves, threads: u32, edges_alone: [bool; 2]) {
+fn each_once(leaves: Leaves, threads: u32, edges_alone: [bool; 2], most_groups: u32) {
     let mut machine = Machine::new();
     // With a limit of steps, CTAs do not begin in native code.
     (machine.threads, machine.max_steps) = (threads, None);
     let cta = CtaCode { bytes: 64, barriers: Vec::new() };
     let coarse = CoarseCode { warps: 4, ctas: 4, least_row: [4, 4], edges_alone, cta, leaves: Vec::new() };
-    machine.native = Some(Arc::new(Four { leaves, coarse, single: CtaCode::default() }));
+    machine.native = Some(Arc::new(Four { leaves, coarse, single: CtaCode::default(), most_groups }));
     let count = GRID.iter().chain(&BLOCK).product();
     let out = machine.array(count);
     let index = |e: &crate::bound::Exec<'_>, l: usize| gtid(e, l) + 320 * e.warp.ctaid[1];
@@ -149,8 +155,10 @@ fn each_once(leaves: Leaves, threads: u32, edges_alone: [bool; 2]) {
 fn ctas_that_began_as_one_run_once_each() {
     for threads in [1, 2] {
         for edges_alone in [[false; 2], [true, false], [true; 2]] {
-            each_once(Leaves::Declined, threads, edges_alone);
-            each_once(Leaves::Mismatch, threads, edges_alone);
+            for most_groups in [1, 3] {
+                each_once(Leaves::Declined, threads, edges_alone, most_groups);
+                each_once(Leaves::Mismatch, threads, edges_alone, most_groups);
+            }
         }
     }
 }
@@ -158,6 +166,7 @@ fn ctas_that_began_as_one_run_once_each() {
 /// The thread starts other CTAs before those that began as one are finished.
 #[test]
 fn ctas_that_began_as_one_and_take_long_run_once_each() {
-    each_once(Leaves::OutOfFuel, 1, [false; 2]);
-    each_once(Leaves::OutOfFuel, 1, [true, false]);
+    each_once(Leaves::OutOfFuel, 1, [false; 2], 1);
+    each_once(Leaves::OutOfFuel, 1, [false; 2], 2);
+    each_once(Leaves::OutOfFuel, 1, [true, false], 2);
 }

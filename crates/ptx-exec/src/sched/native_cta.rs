@@ -11,8 +11,8 @@ use crate::frame::{BarrierWait, Wait};
 use crate::interp::{self, Arrival, Budget, Left, Reduced, truths};
 use crate::lanes::{FULL, LaneMask};
 use crate::native::{
-    BarrierState, CoarseCode, CtaBatch, CtaCall, CtaCode, CtaStop as NativeCtaStop, InitialSlots, Native,
-    NativeCache, NativeStop, SlotState,
+    BarrierState, CoarseCode, CtaBatch, CtaCall, CtaCode, CtaStop as NativeCtaStop, Groups, InitialSlots,
+    Native, NativeCache, NativeStop, SlotState,
 };
 use crate::watched_cta;
 use std::time::Instant;
@@ -64,10 +64,10 @@ impl Cta {
         context: &'a LaunchContext<'_>,
         cache: &'a mut NativeCache,
         Start { warp, round, fuel }: Start,
-        (remaining, coarse, initial): (u64, Option<&CoarseCode>, InitialSlots),
+        (remaining, coarse, initial): (u64, Option<(&'a CoarseCode, Groups)>, InitialSlots),
     ) -> CtaCall<'a> {
         let frames = &mut self.native_frames;
-        let (ctas, edge_alone) = coarse.map_or((1, false), |coarse| (coarse.ctas, coarse.edges_alone[0]));
+        let groups = coarse.map_or(Groups::ONE, |(_, groups)| groups);
         CtaCall {
             code: context.code,
             function: self.kernel,
@@ -85,8 +85,8 @@ impl Cta {
             batch: CtaBatch {
                 remaining,
                 started: 0,
-                ctas,
-                edge_alone,
+                coarse: coarse.map(|(coarse, _)| coarse),
+                groups,
                 shared: self.shared.as_mut(),
                 initial,
             },

@@ -3,12 +3,12 @@
 use crate::bound::Function;
 use crate::frame::WarpFrame;
 use crate::lanes::Registers;
-use crate::native::{BarrierState, CoarseCode, CtaCode, InitialSlots, Line, Slot};
+use crate::native::{BarrierState, CoarseCode, CtaCode, Groups, InitialSlots, Line, Slot};
 
 /// The CTAs that began as one, of which a [`Cta`](super::cta::Cta) is one after the other.
 #[derive(Clone, Copy)]
 pub(super) struct Members {
-    /// Which of them it is.
+    /// Which of them it is, in the order of their numbers.
     pub(super) at: u32,
     /// How many there are.
     pub(super) count: u32,
@@ -43,6 +43,8 @@ pub(super) struct NativeFrames {
     pub(super) regs: Registers,
     /// Warps whose [`WarpFrame`] state was initialised for this CTA, as a bit mask.
     pub(super) touched: u32,
+    /// How many groups of CTAs execute row by row, which the order of slots depends on.
+    pub(super) groups: u32,
 }
 
 impl NativeFrames {
@@ -65,7 +67,7 @@ impl NativeFrames {
                 slot.local = warp.view.windows().local.0;
             }
         }
-        self.touched = 0;
+        (self.touched, self.groups) = (0, 1);
         let initial = InitialSlots::of_warps(function, threads);
         initial.put(&mut self.slots, &mut self.kept);
         for warp in warps {
@@ -75,27 +77,32 @@ impl NativeFrames {
         initial
     }
 
-    /// Sets all coarse warps to the start of the kernel. `warps`: of a CTA.
+    /// Sets all coarse warps to the start of the kernel. `warps`: of a CTA; `groups`: of CTAs.
     pub(super) fn start_coarse(
         &mut self,
         coarse: &CoarseCode,
         function: &Function,
         warps: usize,
+        groups: Groups,
     ) -> InitialSlots {
-        let coarse_warps = warps * coarse.ctas as usize / coarse.warps as usize;
+        let of_group = warps * coarse.ctas as usize / coarse.warps as usize;
+        let coarse_warps = of_group * groups.most as usize;
         let lines = coarse.cta.bytes as usize / 64;
         // The code reads the live lanes of a coarse warp that starts, also where none saves anything: then
         // all have one place, since their distance is 0. LLVM removes that load at level 1 alone.
         let live = (4 * coarse.warps as usize).div_ceil(64);
-        let all = (coarse_warps * lines).max(live);
+        let areas = if coarse.shares_save_area() { 1 } else { coarse_warps };
+        let all = (areas * lines).max(live);
         if self.slots.len() != coarse_warps || self.kept.len() < all {
             self.slots.resize(coarse_warps, Slot::default());
             self.kept.resize(all, Line::default());
             self.regs.reset(function.regs);
         }
         self.touched = 0;
+        self.groups = groups.now;
+        let lines = if coarse.shares_save_area() { 0 } else { lines };
         let initial = InitialSlots::of_coarse_warps(function, coarse.warps, lines);
-        initial.put(&mut self.slots, &mut self.kept);
+        initial.put(&mut self.slots[..of_group * groups.now as usize], &mut self.kept);
         initial
     }
 }

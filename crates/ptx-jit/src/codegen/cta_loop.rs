@@ -14,7 +14,7 @@ use super::{Codegen, Repr};
 use crate::frame::{Frame, Reason, code};
 use crate::llvm::{Block, IntPred, Likely, Value};
 use crate::wir;
-use crate::wir::{Exit, ExitReason, Op};
+use crate::wir::{Exit, ExitReason, LaunchShape, Op};
 use ptx::ir::{Inst, Reg, Src};
 use ptx::isa::BarRedOp;
 use ptx_exec::native::{CtaCode, CtaForm, Slot, SuspendPoint, TidTable};
@@ -83,8 +83,13 @@ impl Codegen<'_> {
         let there = self.b.load(self.int(32), of(self, offset_of!(Slot, live)), 4);
         let local = self.b.load(self.int(64), of(self, offset_of!(Slot, local)), 8);
         let table = size_of::<TidTable>() as u64 * u64::from(self.job.shape.team);
-        let tid = at(self, offset_of!(Frame, tids), table);
         let team = self.job.shape.team > 1;
+        let in_group = match self.job.shape.ctas {
+            1 => number,
+            _ => self.b.zext(self.load32(offset_of!(Frame, row)), self.int(64)),
+        };
+        let base = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, tids)), 8);
+        let tid = self.b.gep(base, self.b.mul(in_group, self.c64(table)));
         let kept = if team {
             // The size of a coarse warp's slot memory is known only after all side exits have been emitted.
             let base = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, keeps)), 8);
@@ -94,7 +99,11 @@ impl Codegen<'_> {
             at(self, offset_of!(Frame, keeps), u64::from(self.out.cta.bytes))
         };
         self.entry.shared_cta = Some(Shared { whole, next, kept: team.then_some(kept) });
-        let there = if team { self.b.load(self.mask_type(), kept, 4) } else { there };
+        let there = match self.job.shape {
+            LaunchShape { team: 1, .. } => there,
+            LaunchShape { ctas: 1, .. } => self.b.load(self.mask_type(), kept, 4),
+            _ => self.live_of_group(state, kept),
+        };
         let carry = of(self, offset_of!(Slot, carry));
         for (field, value) in [
             (offset_of!(Frame, slot), slot),
@@ -144,6 +153,9 @@ impl Codegen<'_> {
             (self.b.append_block(self.function, "over"), self.b.append_block(self.function, "apart"));
         let number = self.b.add(word(self, offset_of!(Frame, warp)), self.c32(1));
         self.store_field(offset_of!(Frame, warp), number);
+        if self.job.shape.ctas > 1 {
+            self.next_group();
+        }
         let more = self.b.icmp(IntPred::Ult, number, word(self, offset_of!(Frame, warps)));
         self.b.cond_br(more, warp, round, Likely::Yes);
 
@@ -187,6 +199,31 @@ impl Codegen<'_> {
         self.b.br(warp);
         self.b.position_at_end(apart);
         self.b.ret(Some(self.c64(code(Reason::Apart, 0, 0))));
+    }
+
+    /// The lanes that are live where a coarse warp of a group of CTAs starts or goes on. The save area holds
+    /// those of the last one that was in the middle of the kernel.
+    fn live_of_group(&self, state: Value, kept: Value) -> Value {
+        let all = self.word(self.all_lanes());
+        if self.job.func.resumes.is_empty() {
+            return all;
+        }
+        let starts = self.b.icmp(IntPred::Eq, state, self.c32(self.start_code() as u32));
+        self.b.select(starts, all, self.b.load(self.mask_type(), kept, 4))
+    }
+
+    /// Goes on with the same row of the next group of CTAs, or with the next row of the first group.
+    fn next_group(&self) {
+        let ctas = self.c32(self.job.shape.ctas);
+        let groups = self.load32(offset_of!(Frame, groups));
+        let (row, x) = (self.load32(offset_of!(Frame, row)), self.load32(offset_of!(Frame, ctaid)));
+        let group = self.b.add(self.load32(offset_of!(Frame, group)), self.c32(1));
+        let ends = self.b.icmp(IntPred::Eq, group, groups);
+        let last = self.b.sub(groups, self.c32(1));
+        let first = self.b.sub(x, self.b.mul(last, ctas));
+        self.store_field(offset_of!(Frame, ctaid), self.b.select(ends, first, self.b.add(x, ctas)));
+        self.store_field(offset_of!(Frame, group), self.b.select(ends, self.c32(0), group));
+        self.store_field(offset_of!(Frame, row), self.b.add(row, self.b.zext(ends, self.int(32))));
     }
 
     /// The points at which a warp of a CTA may start, as codes and LLVM blocks.
