@@ -102,7 +102,9 @@ impl Codegen<'_> {
         let there = match self.job.shape {
             LaunchShape { team: 1, .. } => there,
             LaunchShape { ctas: 1, .. } => self.b.load(self.mask_type(), kept, 4),
-            _ => self.live_of_group(state, kept),
+            // It goes on between two iterations only where all its lanes are active; its save area may hold
+            // those of another one.
+            _ => self.word(self.all_lanes()),
         };
         let carry = of(self, offset_of!(Slot, carry));
         for (field, value) in [
@@ -199,17 +201,6 @@ impl Codegen<'_> {
         self.b.br(warp);
         self.b.position_at_end(apart);
         self.b.ret(Some(self.c64(code(Reason::Apart, 0, 0))));
-    }
-
-    /// The lanes that are live where a coarse warp of a group of CTAs starts or goes on. The save area holds
-    /// those of the last one that was in the middle of the kernel.
-    fn live_of_group(&self, state: Value, kept: Value) -> Value {
-        let all = self.word(self.all_lanes());
-        if self.job.func.resumes.is_empty() {
-            return all;
-        }
-        let starts = self.b.icmp(IntPred::Eq, state, self.c32(self.start_code() as u32));
-        self.b.select(starts, all, self.b.load(self.mask_type(), kept, 4))
     }
 
     /// Goes on with the same row of the next group of CTAs, or with the next row of the first group.

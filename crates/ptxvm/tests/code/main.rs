@@ -10,6 +10,7 @@ mod double_chains;
 #[path = "../support/everywhere.rs"]
 mod everywhere;
 mod exhaustive;
+mod groups;
 mod indices;
 mod inlined;
 mod large;
