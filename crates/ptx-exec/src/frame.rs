@@ -123,6 +123,20 @@ pub(crate) struct Current {
     pub(crate) age: u64,
 }
 
+/// Lanes of a ready group that have executed a part of its block already: the others catch up before the group
+/// goes on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ahead {
+    /// Activation of the group.
+    pub(crate) act: u32,
+    /// Its block.
+    pub(crate) block: u32,
+    /// The lanes.
+    pub(crate) mask: LaneMask,
+    /// The step before which they are; `None`: the terminator.
+    pub(crate) before: Option<usize>,
+}
+
 /// The whole state of a warp.
 pub(crate) struct WarpFrame {
     /// Identity, flags, clock.
@@ -134,6 +148,8 @@ pub(crate) struct WarpFrame {
     free: Vec<u32>,
     /// All groups except the running one.
     pub(crate) groups: Vec<Group>,
+    /// Lanes that are in the middle of a block.
+    pub(crate) ahead: Option<Ahead>,
     ages: u64,
     /// What is left of the lowest group's quantum.
     pub(crate) quantum: i64,
@@ -178,6 +194,7 @@ impl WarpFrame {
             acts: Vec::new(),
             free: Vec::new(),
             groups: Vec::new(),
+            ahead: None,
             ages: 0,
             quantum: 0,
             local,
@@ -206,6 +223,7 @@ impl WarpFrame {
     ) {
         self.state.start(ctaid, warpid);
         self.groups.clear();
+        self.ahead = None;
         self.free.clear();
         for (index, act) in self.acts.iter_mut().enumerate() {
             act.lanes = 0;
@@ -349,6 +367,11 @@ impl WarpFrame {
     /// Whether a ready group is at that position.
     pub(crate) fn someone_at(&mut self, act: u32, block: u32) -> bool {
         self.ready_at(act, block).is_some()
+    }
+
+    /// The lanes of that group, which is no longer ready, that are in the middle of its block.
+    pub(crate) fn take_ahead(&mut self, current: &Current) -> Option<Ahead> {
+        self.ahead.take_if(|ahead| (ahead.act, ahead.block) == (current.act, current.block))
     }
 
     /// Adds a waiting group.

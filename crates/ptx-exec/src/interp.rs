@@ -15,7 +15,7 @@
 use crate::bound::{Block, Exec, Function, StepFn, Term, Value32, WarpSync};
 use crate::context::LaunchContext;
 pub(crate) use crate::frame::GROUP_QUANTUM;
-use crate::frame::{BarrierWait, Current, Group, ROOT, Wait, WarpFrame};
+use crate::frame::{Ahead, BarrierWait, Current, Group, ROOT, Wait, WarpFrame};
 use crate::lanes::{FULL, Lane, LaneMask, Registers, lanes_of};
 use crate::mem::Activity;
 use crate::native::NativeCache;
@@ -26,6 +26,7 @@ use native::Entered;
 pub(crate) use native::{Left, run_left};
 use ptx::ir::{BlockId, Guard};
 pub(crate) use recover::unblock;
+use std::ops::Range;
 use std::sync::MutexGuard;
 
 mod barrier;
@@ -175,10 +176,32 @@ impl<'a> Run<'a> {
                     None => continue,
                 }
             };
-            if let Some(stop) = self.group(current, None) {
+            let begun = match self.frame.take_ahead(&current.0) {
+                None => None,
+                Some(ahead) => match self.catch_up(current.0, ahead) {
+                    Ok(()) => Some(ahead.before),
+                    Err(stop) => return stop,
+                },
+            };
+            if let Some(stop) = self.group(current, begun) {
                 return stop;
             }
         }
+    }
+
+    /// Runs the first steps of a block for the lanes of a group that have not executed them.
+    #[cold]
+    fn catch_up(&mut self, current: Current, ahead: Ahead) -> Result<(), Stop> {
+        let behind = Current { mask: current.mask & !ahead.mask, ..current };
+        let index = self.frame.acts[current.act as usize].function;
+        let function = self.context.function(index);
+        let Some(block) = function.and_then(|function| function.blocks.get(current.block as usize)) else {
+            return Err(bug(index, current.mask));
+        };
+        if behind.mask == 0 {
+            return Ok(());
+        }
+        self.uncounted_steps(&behind, block, index, 0..ahead.before.unwrap_or(block.steps.len()))
     }
 
     /// Chooses the group to run: the lowest, or, if it has used up its quantum, the one that has waited
@@ -311,6 +334,19 @@ impl<'a> Run<'a> {
         if self.context.watched {
             return self.watched_steps(current, block, function, first);
         }
+        self.uncounted_steps(current, block, function, first..block.steps.len())
+    }
+
+    /// Runs some of the steps of a block.
+    #[inline(always)]
+    fn uncounted_steps(
+        &mut self,
+        current: &Current,
+        block: &Block,
+        function: u32,
+        steps: Range<usize>,
+    ) -> Result<(), Stop> {
+        let frame = &mut *self.frame;
         let act = &mut frame.acts[current.act as usize];
         let mut exec = Exec {
             mask: current.mask,
@@ -322,7 +358,7 @@ impl<'a> Run<'a> {
         };
         let traced = self.context.trace.and_then(|trace| Some((trace, trace.lane_in(exec.warp)?)));
         let traced = traced.filter(|(_, lane)| current.mask >> lane & 1 != 0);
-        for step in &block.steps[first.min(block.steps.len())..] {
+        for step in block.steps.get(steps).unwrap_or(&[]) {
             if let Some(guard) = step.guard {
                 exec.mask = current.mask & truths(guard, exec.regs);
                 if exec.mask == 0 {

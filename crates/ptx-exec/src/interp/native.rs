@@ -5,7 +5,7 @@
 //! place where native code stopped.
 
 use super::{Budget, LaunchContext, Run, Stop, bug, stopped};
-use crate::frame::{Current, WarpFrame};
+use crate::frame::{Ahead, Current, WarpFrame};
 use crate::lanes::LaneMask;
 use crate::native::{Native, NativeCache, NativeCall, NativeStop};
 use crate::trap::Fault;
@@ -37,7 +37,7 @@ pub(super) enum Entered {
 }
 
 /// As [`super::run`], from the place where native code stopped. The warp must be in the kernel's activation
-/// and have no other.
+/// and have no other. Lanes that are ready in its frame are behind that place, and run first.
 pub(crate) fn run_left(
     frame: &mut WarpFrame,
     context: &LaunchContext<'_>,
@@ -49,10 +49,16 @@ pub(crate) fn run_left(
     let Some(act) = frame.acts.iter().position(|act| act.lanes != 0) else { return Stop::Exited };
     let (act, function, age) = (act as u32, frame.acts[act].function, frame.next_age());
     let mut current = Current { act, block: 0, mask: left.mask, limit: u32::MAX, age };
+    let others = frame.has_ready();
     let mut run = Run::new(frame, context, budget, cache);
     match run.left(native, &mut current, function, left) {
         Entered::Stop(stop) => return stop,
         Entered::Gone => {}
+        Entered::Block(before) if others => {
+            let Current { act, block, mask, .. } = current;
+            run.frame.ahead = Some(Ahead { act, block, mask, before });
+            run.give_way(&current);
+        }
         Entered::Block(from) => {
             if let Some(stop) = run.group((current, None), Some(from)) {
                 return stop;

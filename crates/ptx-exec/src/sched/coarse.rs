@@ -20,7 +20,7 @@ use super::native_frames::{Members, Place};
 use crate::bound::{Function, Term};
 use crate::context::LaunchContext;
 use crate::interp::{self, Budget, Left};
-use crate::lanes::{FULL, LANES, LaneMask};
+use crate::lanes::{FULL, LANES, LaneMask, lanes_of};
 use crate::native::{
     BarrierState, CoarseCode, CtaCall, CtaCode, CtaStop as NativeCtaStop, Groups, Native, NativeCache,
     SavedReg, SlotState, mask_of,
@@ -204,6 +204,51 @@ impl Cta {
         None
     }
 
+    /// Where the lanes of a warp of this CTA are.
+    fn places(&self, coarse: &CoarseCode, warp: usize) -> Places {
+        let member = self.members.map_or(0, |members| members.at) as usize;
+        let (size, ctas) = (coarse.warps as usize * LANES, coarse.ctas as usize);
+        let (groups, width) = (self.native_frames.groups as usize, self.grid.ntid[0] as usize);
+        let threads: [usize; LANES] = std::array::from_fn(|lane| {
+            let thread = warp * LANES + lane;
+            (thread / width * ctas + member % ctas) * width + thread % width
+        });
+        Places {
+            slots: threads.map(|thread| thread / size * groups + member / ctas),
+            lanes: threads.map(|thread| thread % size),
+        }
+    }
+
+    /// The lanes of a warp, which are in these slots. `left`: the running coarse warp, and its side exit.
+    fn lanes_of_coarse(
+        &self,
+        function: &Function,
+        slots: &[usize; LANES],
+        (current, left): (u32, Option<usize>),
+    ) -> LanesOf {
+        let mut all = LanesOf { unstarted: 0, stopped: None };
+        let mut rest = FULL;
+        while let Some(first) = lanes_of(rest).next() {
+            let slot = slots[first];
+            let lanes =
+                lanes_of(rest).filter(|lane| slots[*lane] == slot).fold(0, |mask, lane| mask | 1 << lane);
+            rest &= !lanes;
+            let at = match left.filter(|_| slot == current as usize) {
+                Some(leave) => StoppedAt::SideExit(leave),
+                None => match CtaCode::state(self.native_frames.slots[slot].state, function.blocks.len()) {
+                    SlotState::Waits(which) => StoppedAt::Suspended(which),
+                    SlotState::NotStarted => {
+                        all.unstarted |= lanes;
+                        continue;
+                    }
+                    SlotState::Exited | SlotState::Block(_) => continue,
+                },
+            };
+            all.stopped = Some(StoppedLanes { slot, lanes, at });
+        }
+        all
+    }
+
     /// Creates frames from the slots, as [`Cta::frames_from_slots`]. If the current coarse warp took a side
     /// exit, its warps are returned and must still be started.
     fn frames_from_coarse(
@@ -216,20 +261,19 @@ impl Cta {
         // Kernels with local memory have no coarse warps.
         self.frames(context, true);
         let (size, lines) = (coarse.warps as usize, coarse.cta.bytes as usize / 64);
-        let member = self.members.map_or(0, |members| members.at);
-        let groups = self.native_frames.groups;
         let mut leaving = Vec::new();
         for id in 0..self.warps.len() {
-            let (number, places) = places((coarse, groups), self.grid.ntid[0], member, id);
-            let state = CtaCode::state(self.native_frames.slots[number].state, function.blocks.len());
-            let left = left.filter(|_| number == current as usize);
-            if state == SlotState::NotStarted && left.is_none() {
+            let places = self.places(coarse, id);
+            let LanesOf { unstarted, stopped } =
+                self.lanes_of_coarse(function, &places.slots, (current, left));
+            if unstarted == FULL {
                 continue;
             }
+            let (number, here) = stopped.map_or((0, 0), |stopped| (stopped.slot, stopped.lanes));
             let area = if coarse.shares_save_area() { 0 } else { number };
             let lines = &self.native_frames.kept[area * lines..(area + 1) * lines];
-            let mask = |which: usize| mask_of(lines, which * size * 4, &places);
-            let live = if state == SlotState::Exited && left.is_none() { 0 } else { mask(LIVE) };
+            let mask = |offset: usize| here & mask_of(lines, offset, &places.lanes);
+            let live = unstarted | mask(LIVE);
             let warp = &mut self.warps[id];
             let act = warp.groups.first().map_or(0, |group| group.act);
             warp.groups.clear();
@@ -239,18 +283,21 @@ impl Cta {
                 self.exited(id);
                 continue;
             }
-            if let Some(leave) = left {
+            if unstarted != 0 {
+                warp.push_ready(act, 0, unstarted);
+            }
+            if let Some(StoppedLanes { at: StoppedAt::SideExit(leave), .. }) = stopped {
                 // Exits are reported together with the running lanes, unless no lane runs.
-                let running = mask(RUNNING);
+                let running = mask(RUNNING * size * 4);
                 let content = &coarse.leaves[leave].left;
                 let regs = &mut warp.acts[act as usize].regs;
                 let take = |kept: &[SavedReg], mask: LaneMask, regs: &mut _| {
-                    kept.iter().for_each(|kept| kept.expand_of(lines, &places, regs, mask));
+                    kept.iter().for_each(|kept| kept.expand_of(lines, &places.lanes, regs, mask));
                 };
                 take(&content.running, running, regs);
                 let mut pending = Vec::new();
                 for group in &content.pending {
-                    let lanes = mask_of(lines, group.offset as usize, &places);
+                    let lanes = mask(group.offset as usize);
                     if lanes != 0 {
                         take(&group.kept, lanes, regs);
                         pending.push([group.block, lanes]);
@@ -271,12 +318,12 @@ impl Cta {
             if missing != 0 {
                 watched_cta::exited(warp, act, missing, context.exit);
             }
-            let SlotState::Waits(which) = state else { continue };
+            let Some(StoppedLanes { at: StoppedAt::Suspended(which), .. }) = stopped else { continue };
             let Some(behind) = coarse.cta.barriers.get(which) else { continue };
             let regs = &mut warp.acts[act as usize].regs;
-            behind.kept.iter().for_each(|kept| kept.expand_of(lines, &places, regs, FULL));
+            behind.kept.iter().for_each(|kept| kept.expand_of(lines, &places.lanes, regs, here));
             if behind.id.is_none() {
-                warp.push_ready(act, behind.block, live);
+                warp.push_ready(act, behind.block, live & here);
                 continue;
             }
             match context.block(self.kernel, behind.block).map(|b| &b.term) {
@@ -295,22 +342,38 @@ impl Cta {
     }
 }
 
-/// Where the lanes of a warp are: the slot of its coarse warp, and its lanes there. `width`: threads of a CTA
-/// in x; `member`: which of the CTAs of all groups the warp belongs to.
-fn places(
-    (coarse, groups): (&CoarseCode, u32),
-    width: u32,
-    member: u32,
-    warp: usize,
-) -> (usize, [usize; LANES]) {
-    let (size, ctas) = (coarse.warps as usize * LANES, coarse.ctas as usize);
-    let (group, member) = (member as usize / ctas, member as usize % ctas);
-    let width = width as usize;
-    let threads: [usize; LANES] = std::array::from_fn(|lane| {
-        let thread = warp * LANES + lane;
-        (thread / width * ctas + member) * width + thread % width
-    });
-    (threads[0] / size * groups as usize + group, threads.map(|thread| thread % size))
+/// Where the lanes of a warp are.
+struct Places {
+    /// The slot of the coarse warp of each lane.
+    slots: [usize; LANES],
+    /// The lane of that coarse warp.
+    lanes: [usize; LANES],
+}
+
+/// Lanes of a warp, by the states of their coarse warps. The other lanes have exited.
+struct LanesOf {
+    /// Lanes that have not started.
+    unstarted: LaneMask,
+    /// Lanes of a coarse warp in the middle of the kernel. There is only one, since warps whose lanes are in
+    /// several coarse warps are of CTAs that execute as one.
+    stopped: Option<StoppedLanes>,
+}
+
+/// Lanes of a coarse warp in the middle of the kernel.
+#[derive(Clone, Copy)]
+struct StoppedLanes {
+    slot: usize,
+    lanes: LaneMask,
+    at: StoppedAt,
+}
+
+/// The place of a coarse warp in the middle of the kernel.
+#[derive(Clone, Copy)]
+enum StoppedAt {
+    /// A side exit: index of [`CoarseCode::leaves`].
+    SideExit(usize),
+    /// A barrier, or a loop header: index of [`CtaCode::barriers`].
+    Suspended(usize),
 }
 
 /// A warp of a coarse warp that took a side exit.

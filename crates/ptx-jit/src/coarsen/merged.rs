@@ -8,8 +8,8 @@
 //! Kernels qualify whose CTAs have nothing of their own: no shared memory, no barriers, no exchange between
 //! lanes. Which lane of which warp a thread is then makes no difference to the kernel.
 //!
-//! Invariant: an estimate changes nothing. Every warp of these CTAs has all its lanes in one coarse warp, and
-//! each coarse warp has whole rows.
+//! Invariant: an estimate changes nothing. Each coarse warp has whole rows of its CTAs. A warp whose lanes are
+//! several rows may be in several coarse warps.
 
 use super::{AS_LONG, Gain, Sizes, cost, pressure};
 use crate::analysis::branches::Branches;
@@ -37,11 +37,6 @@ pub(super) fn sizes(
     if ny * nz < 2 || !is_independent(function, program) {
         return Vec::new();
     }
-    // The fewest warps whose threads are whole rows.
-    let rows = nx / gcd(nx, 32);
-    if !(shape.threads() / 32).is_multiple_of(rows) {
-        return Vec::new();
-    }
     let chunks = 32 / shape.chunk;
     // Indices that vary in a single warp may be affine in a coarse one.
     let by_registers = || match function.blocks.iter().flat_map(|block| &block.insts).any(may_change_index) {
@@ -50,9 +45,13 @@ pub(super) fn sizes(
     };
     let warps = asked.unwrap_or_else(|| (LOCKSTEP_MAX_CHUNKS / chunks).min(by_registers()));
     let gain = if asked.is_some() { Gain::Barriers } else { Gain::Rows };
-    let of = |ctas| Sizes { ctas, gain, ..Sizes::of(ctas * rows, "rows of neighbouring CTAs") };
-    let sizes = [8, 4, 2].into_iter().filter(|ctas| *ctas <= warps / rows);
-    sizes.map(of).collect()
+    let of = |ctas: u32| {
+        // The fewest warps whose threads are whole rows of these CTAs.
+        let size = nx * ctas / gcd(nx * ctas, 32);
+        let fits = (2..=warps).contains(&size) && (shape.threads() * ctas / 32).is_multiple_of(size);
+        fits.then(|| Sizes { ctas, gain, ..Sizes::of(size, "rows of neighbouring CTAs") })
+    };
+    [16, 8, 4, 2].into_iter().filter_map(of).collect()
 }
 
 fn gcd(a: u32, b: u32) -> u32 {

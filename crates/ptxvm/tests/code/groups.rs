@@ -63,7 +63,7 @@ fn run(body: &str, [nx, ny]: [u32; 2], ctas: u32, on: (Cpu, Engine, Option<u32>,
 /// Runs it on every level, in single warps and in coarse warps, on one OS thread and on two.
 fn everywhere(body: &str, block: [u32; 2], ctas: u32, check: impl Fn(&Done)) {
     for cpu in [Cpu::Baseline, Cpu::Avx2, Cpu::Avx512] {
-        for team in [None, Some(2), Some(4), Some(8)] {
+        for team in [None, Some(4)] {
             for threads in [1, 2] {
                 run(body, block, ctas, (cpu, Engine::Jit, team, threads)).iter().for_each(&check);
             }
@@ -113,4 +113,52 @@ fn ctas_go_on_where_a_row_of_them_has_lost_lanes() {
         "and.b32 %r4, %x, 3; and.b32 %r5, %y, 1; setp.eq.u32 %p1, %r5, 1; setp.eq.and.u32 %p1, %r4, 2, %p1; @%p1 ret; {LOOP}"
     );
     check(&body, 67, |x, y| if y % 2 == 1 && x % 4 == 2 { 0 } else { after_the_loop(x, y) });
+}
+
+/// A column where an index is clamped leaves the rows of several CTAs, in the middle of all rows of its CTA. Each
+/// thread adds to its word, so it must run once.
+#[test]
+fn ctas_go_on_where_an_index_is_at_its_limit() {
+    for limit in [301, 420] {
+        let body = format!(
+            "mov.u32 %r9, 0; mov.u32 %r4, {limit}; ld.global.u32 %r8, [%table]; sub.u32 %r8, %r8, 1000; add.u32 %r4, %r4, %r8;
+            min.u32 %r5, %x, %r4; mad.lo.u32 %r5, %y, %w, %r5; sub.u32 %r5, %r5, %x;
+            mul.wide.s32 %rd2, %r5, 0; add.s64 %rd2, %rd2, %at; ld.global.u32 %r6, [%rd2];
+            min.u32 %r5, %x, %r4; mul.wide.u32 %rd3, %r5, 0; add.s64 %rd3, %rd3, %row; ld.global.u32 %r7, [%rd3];
+            mad.lo.u32 %r7, %r5, 3, %r7; add.u32 %r6, %r6, %r7; st.global.u32 [%at], %r6; ret;"
+        );
+        check(&body, 67, |x, y| x.min(limit) * 3 + 1000 + y);
+    }
+}
+
+/// The threads of a warp are in several coarse warps where rows are short. Of several threads that trap, the one
+/// is named that traps where all threads of its warp execute as one.
+#[test]
+fn the_trap_of_the_interpreter_is_named() {
+    // Columns and rows of two threads of one CTA, and which of them does not access memory before the other.
+    for ([xa, ya], [xb, yb], first) in [
+        ([85, 2], [93, 3], true),
+        ([85, 2], [93, 3], false),
+        ([90, 3], [90, 2], true),
+        ([90, 3], [90, 2], false),
+    ] {
+        let (a, b) = if first { ("1", "2") } else { ("2", "1") };
+        let at = |register: &str, x: u32, y: u32, place: &str| {
+            format!(
+                "setp.eq.u32 %p{place}, %x, {x}; setp.eq.and.u32 %p{place}, %y, {y}, %p{place};
+                selp.b64 {register}, 64, %at, %p{place};\n"
+            )
+        };
+        let body = format!(
+            "{}{}ld.global.u32 %r4, [%rd11]; add.u32 %r4, %r4, 5; ld.global.u32 %r5, [%rd12];
+            add.u32 %r4, %r4, %r5; st.global.u32 [%at], %r4; ret;",
+            at(&format!("%rd1{a}"), xa, ya, "1"),
+            at(&format!("%rd1{b}"), xb, yb, "2"),
+        );
+        for block in BLOCKS {
+            let interp = run(&body, block, 67, (Cpu::Baseline, Engine::Interp, None, 1)).expect("a launch");
+            assert!(interp.trap.is_some());
+            everywhere(&body, block, 67, |done| assert_eq!(done.trap, interp.trap, "{block:?}: {body}"));
+        }
+    }
 }
