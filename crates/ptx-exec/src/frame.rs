@@ -123,8 +123,8 @@ pub(crate) struct Current {
     pub(crate) age: u64,
 }
 
-/// Lanes of a ready group that have executed a part of its block already: the others catch up before the group
-/// goes on.
+/// Lanes of a ready group that have executed a part of its block already: the others catch up before the
+/// group goes on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ahead {
     /// Activation of the group.

@@ -346,8 +346,8 @@ pub struct CoarseCode {
     /// Warps per coarse warp; divides the number of warps of the CTAs that execute as one.
     pub warps: u32,
     /// CTAs that execute as one, which are neighbours in x. Their threads are numbered like those of one CTA:
-    /// each row of threads in x is followed by the same row of the next CTA. Each coarse warp has whole rows. A
-    /// warp whose lanes are several rows may be in several coarse warps.
+    /// each row of threads in x is followed by the same row of the next CTA. Each coarse warp has whole rows.
+    /// A warp whose lanes are several rows may be in several coarse warps.
     pub ctas: u32,
     /// The CTAs of a row of the grid from which on several execute as one: if their number is a multiple of
     /// `ctas`, and if it is not. Then those at the end of the row execute alone.

@@ -129,9 +129,11 @@ pub(crate) fn candidates(
         Teams::Of(size) if full && !checked => merged(Some(size)),
         Teams::Auto | Teams::Never | Teams::Threads | Teams::Of(_) => Vec::new(),
     };
-    // Where warps of one CTA gain, those of several gain little more, in some grids only.
+    // Where warps of one CTA gain, those of several gain little more, in some grids only. But lanes at the
+    // border of a picture diverge in loops, and those of several CTAs leave there.
+    let border = within.gain == Gain::Latency && !all.is_empty() && merged::has_border(func, function);
     match within.gain {
-        Gain::Scalars | Gain::Latency if within.first > 1 => [&[within], &all[..]].concat(),
+        Gain::Scalars | Gain::Latency if within.first > 1 && !border => [&[within], &all[..]].concat(),
         Gain::Barriers | Gain::Scalars | Gain::Latency | Gain::Rows => [&all[..], &[within]].concat(),
     }
 }
@@ -251,6 +253,11 @@ pub(crate) fn pays(
         Gain::Latency => lockstep::pays(single, coarse, function),
         Gain::Rows => merged::pays(single, coarse, function, level),
     }
+}
+
+/// Whether threads at the border of a picture do other work than those inside.
+pub(crate) fn has_border(func: &Func, function: &Function) -> bool {
+    merged::has_border(func, function)
 }
 
 /// The CTAs of a row of the grid from which on a coarse warp of several pays; see

@@ -195,8 +195,9 @@ pub(crate) fn wir(function: &Function, launch: LaunchShape, effects: &impl Effec
     run(function, launch, effects, Passes::ALL)
 }
 
-/// As [`wir`], of a coarse warp of several CTAs that leaves where its lanes diverge; `None` also if they may
-/// diverge by their data.
+/// As [`wir`], of a coarse warp of several CTAs that leaves where its lanes diverge, or where a comparison by
+/// place that inner branches depend on has different results in its lanes; `None` also if they may diverge by
+/// their data.
 pub(crate) fn wir_without_masks(
     function: &Function,
     launch: LaunchShape,
@@ -210,9 +211,9 @@ pub(crate) fn wir_without_masks(
 ///
 /// Which branches are divergent follows from the shapes of values, and the control flow follows from that. So
 /// the analysis starts without any divergent branch, and everything is built again until no branch is found
-/// divergent that was not, and no widening that needs a guard; after [`DIVERGENCE_MAX_ROUNDS`] all branches
-/// are divergent. A function that is large then is built once more, of masked copies alone, and again if
-/// registers of it are to be spilled.
+/// divergent that was not, and no instruction that needs a guard; after [`DIVERGENCE_MAX_ROUNDS`] all
+/// branches are divergent. A function that is large then is built once more, of masked copies alone, and
+/// again if registers of it are to be spilled.
 pub(crate) fn run(
     function: &Function,
     launch: LaunchShape,
@@ -222,8 +223,8 @@ pub(crate) fn run(
     built(function, launch, effects, passes, false)
 }
 
-/// As [`run`]. `leaves`: a coarse warp of several CTAs leaves where its lanes diverge.
-fn built(
+/// As [`run`]. `leaves`: as [`wir_without_masks`].
+pub(crate) fn built(
     function: &Function,
     launch: LaunchShape,
     effects: &impl Effects,

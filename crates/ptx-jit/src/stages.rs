@@ -3,9 +3,10 @@
 //! Invariant: the text after a pass depends on the function, the launch, the target and the passes alone.
 
 use crate::analysis::{Analyses, range};
+use crate::coarsen;
 use crate::effects::{NativeEffects, unchecked_variables};
 use crate::opt::{dce, gvn, phi_elim, version_indices};
-use crate::pipeline::{Pass, Passes, analyse, infer_shapes, plan_memory, run};
+use crate::pipeline::{self, Pass, Passes, analyse, infer_shapes, plan_memory};
 use crate::target::{Level, Target};
 use crate::wir::parse::parse;
 use crate::wir::print::print;
@@ -56,7 +57,11 @@ pub fn after(
     if off == Some(Pass::Build) {
         return Some(String::new());
     }
-    let mut func = run(function, launch, &effects_of(program), Passes::without(off, stop))?;
+    let effects = effects_of(program);
+    let single = || pipeline::wir(function, LaunchShape { team: 1, ctas: 1, ..launch }, &effects);
+    // As the compiler tries first.
+    let leaves = launch.ctas > 1 && single().is_some_and(|func| coarsen::has_border(&func, function));
+    let mut func = pipeline::built(function, launch, &effects, Passes::without(off, stop), leaves)?;
     if last >= Pass::FoldBranches && last != Pass::Constants {
         plan(&mut func, (program, function), (launch, target), Passes::without(off, last));
     }

@@ -7,7 +7,8 @@
 //! that takes part.
 
 use super::forms::{PREDICATES, register};
-use super::generate::{Generator, Taste, Together};
+use super::generate::{Generator, Together};
+use super::taste::Taste;
 use ptx::isa::Op;
 
 /// The instruction at which arms meet, without the registers, which may differ between arms.

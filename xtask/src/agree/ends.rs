@@ -119,9 +119,9 @@ impl Generator<'_> {
 
     pub(super) fn declarations(&mut self) {
         self.fixed(format!(
-            ".reg .b16 %h<{HALF}>;\n.reg .b32 %r<{SINGLE}>;\n.reg .b64 %d<{DOUBLE}>;\n.reg .pred %p<{PREDICATES}>;\n.reg .pred %q, %qq;\n\
+            ".reg .b16 %h<{HALF}>;\n.reg .b32 %r<{SINGLE}>;\n.reg .b64 %d<{DOUBLE}>;\n.reg .pred %p<{PREDICATES}>;\n.reg .pred %q, %qq, %qx;\n\
              .reg .b32 %ta, %tb, %c<8>, %u<3>, %t<3>, %n<3>, %tid0, %all, %cta, %gid, %sh, %shw, %tile, %shown, %shx, %fuel, %live, %am,\n\
-             %w<4>, %x<6>;\n\
+             %w<4>, %x<6>, %px, %py, %pw, %ph, %sx, %sy;\n\
              .reg .b64 %da, %db, %b16, %b32, %b64, %own, %slot, %inp, %col, %com, %wrp, %cell, %wk, %gsh, %gloc, %fp,\
              %row1, %row2, %row4, %row8;"
         ));

@@ -13,77 +13,10 @@
 use super::forms::{Forms, PREDICATES, SINGLE, register};
 use super::program::{Line, Program};
 use super::random::Random;
-use super::run::THREADS;
+use super::taste::{self, Taste};
 use ptx::isa::Op;
 use std::sync::LazyLock;
 
-/// Shapes of CTAs, most of them odd.
-const BLOCKS: &[[u32; 3]] = &[
-    [1, 1, 1],
-    [7, 1, 1],
-    [31, 1, 1],
-    [32, 1, 1],
-    [32, 1, 1],
-    [33, 1, 1],
-    [64, 1, 1],
-    [100, 1, 1],
-    [5, 9, 1],
-    [3, 5, 7],
-    [2, 2, 40],
-    [33, 3, 1],
-    [16, 3, 2],
-];
-/// Shapes of several full warps.
-const WHOLE: &[[u32; 3]] = &[
-    [64, 1, 1],
-    [96, 1, 1],
-    [128, 1, 1],
-    [256, 1, 1],
-    [8, 8, 1],
-    [16, 16, 1],
-    [32, 4, 1],
-    [32, 8, 1],
-    [8, 4, 2],
-    [4, 8, 4],
-    [64, 2, 1],
-    [16, 2, 4],
-];
-/// Shapes of full warps and several rows.
-const BOXES: &[[u32; 3]] = &[
-    [8, 8, 1],
-    [8, 4, 1],
-    [16, 2, 1],
-    [16, 16, 1],
-    [16, 6, 1],
-    [32, 2, 1],
-    [32, 3, 2],
-    [64, 2, 1],
-    [8, 4, 2],
-    [4, 16, 1],
-    [24, 4, 1],
-    [16, 2, 4],
-];
-const GRIDS: &[[u32; 3]] = &[
-    [1, 1, 1],
-    [1, 1, 1],
-    [2, 1, 1],
-    [3, 1, 1],
-    [5, 1, 1],
-    [8, 1, 1],
-    [2, 2, 1],
-    [1, 2, 2],
-    [3, 2, 2],
-    [1, 1, 4],
-    [2, 3, 1],
-    // Small enough that native code runs several CTAs in one call.
-    [16, 1, 1],
-    [12, 3, 1],
-    [4, 2, 4],
-    [3, 7, 3],
-];
-/// Grids in which several CTAs are neighbours in x.
-const WIDE_GRIDS: &[[u32; 3]] =
-    &[[4, 1, 1], [5, 1, 1], [8, 1, 1], [6, 3, 1], [9, 2, 1], [4, 2, 3], [7, 1, 2], [16, 1, 1], [12, 2, 1]];
 /// Versions and targets, so that old and new rows are both used.
 const LEVELS: &[(&str, &str)] = &[
     ("6.4", "sm_70"),
@@ -93,25 +26,6 @@ const LEVELS: &[(&str, &str)] = &[
     ("5.0", "sm_60"),
     ("6.3", "sm_70"),
 ];
-
-/// The main content of a program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Taste {
-    Any,
-    /// Statements that coarse warps can execute: no atomics, no local memory, no calls; many barriers.
-    Coarse,
-    /// Groups of a warp that wait for each other, and calls.
-    Apart,
-    /// Statements of threads alone, in CTAs of several rows: neighbouring CTAs can execute as one.
-    Rows,
-}
-
-impl Taste {
-    /// Whether all statements are such that coarse warps can execute them.
-    pub(super) fn is_coarse(self) -> bool {
-        matches!(self, Taste::Coarse | Taste::Rows)
-    }
-}
 
 /// The lanes that member masks may contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -171,25 +85,22 @@ pub(crate) fn levels() -> &'static [Forms] {
 /// The program of a seed; with `traps`, one that traps in most cases.
 pub(crate) fn program(levels: &[Forms], seed: u64, traps: bool) -> Program {
     let mut random = Random::new(seed);
-    let taste = random.pick(&[Taste::Any, Taste::Any, Taste::Any, Taste::Coarse, Taste::Apart, Taste::Rows]);
+    let taste = random.pick(&[
+        Taste::Any,
+        Taste::Any,
+        Taste::Any,
+        Taste::Coarse,
+        Taste::Apart,
+        Taste::Rows,
+        Taste::Picture,
+    ]);
     let forms = loop {
         let forms = &levels[random.below(levels.len())];
         if taste != Taste::Apart || forms.has(6, 0, 70) {
             break forms;
         }
     };
-    let whole = taste == Taste::Coarse || random.chance(30);
-    let block = random.pick(match (taste, whole) {
-        (Taste::Rows, _) => BOXES,
-        (_, true) => WHOLE,
-        (_, false) => BLOCKS,
-    });
-    let grid = loop {
-        let grid = random.pick(if taste == Taste::Rows { WIDE_GRIDS } else { GRIDS });
-        if grid.iter().product::<u32>() * block.iter().product::<u32>() <= THREADS {
-            break grid;
-        }
-    };
+    let (grid, block) = taste::shapes(&mut random, taste);
     // Most are small, because compile time grows with the size and most bugs need little code; some are
     // large.
     let size = match random.below(80) {
@@ -250,7 +161,7 @@ impl Generator<'_> {
         let functions = match self.taste {
             Taste::Any if self.budget > 3 => self.random.pick(&[0, 0, 1, 2]),
             Taste::Any => self.random.pick(&[0, 0, 0, 1]),
-            Taste::Coarse | Taste::Rows => 0,
+            Taste::Coarse | Taste::Rows | Taste::Picture => 0,
             Taste::Apart => self.random.pick(&[0, 1, 1]),
         };
         for index in 0..functions {
@@ -266,6 +177,9 @@ impl Generator<'_> {
             self.exit();
             self.barrier();
         }
+        if self.taste == Taste::Picture && self.exits {
+            self.beyond_picture();
+        }
         self.statements(0);
         while self.misdeeds > 0 {
             self.misdeed();
@@ -280,7 +194,8 @@ impl Generator<'_> {
             self.fixed(".local .align 16 .b8 loc[128];");
         }
         let mut items = self.places();
-        items.extend(self.first_values(self.taste != Taste::Rows));
+        items.extend(self.picture_items());
+        items.extend(self.first_values(!self.taste.is_alone()));
         self.begin(items, body);
     }
 
@@ -338,6 +253,10 @@ impl Generator<'_> {
                 _ => {}
             },
             Taste::Rows => return self.alone(depth),
+            Taste::Picture => match self.random.below(100) {
+                0..=59 => return self.taps(),
+                _ => return self.alone(depth),
+            },
         }
         match self.random.below(100) {
             0..=34 => self.lane(),
@@ -615,7 +534,7 @@ impl Generator<'_> {
         let top = self.label();
         self.fixed(format!("{top}:"));
         self.lane();
-        if self.taste == Taste::Rows {
+        if self.taste.is_alone() {
             self.lane();
         } else if uniform && self.uniform && turns < 600 && self.random.chance(40) {
             self.exchange();

@@ -6,8 +6,9 @@
 //! operate on bytes of their warp, and keep the old value.
 
 use super::forms::{Spelled, letter, register, vector};
-use super::generate::{Generator, Taste};
+use super::generate::Generator;
 use super::run::INPUT;
+use super::taste::Taste;
 use ptx::isa::{AtomOp, Dir, Op, Slot, Space, Ty, TyKind, Word};
 
 /// Commutative operations with their types; every pair has its own 64 bytes.
@@ -115,7 +116,7 @@ impl Generator<'_> {
         let plain = |address: String| Some(Place { before: String::new(), address });
         match space {
             Space::Global => self.global(bytes, write),
-            Space::Shared if self.function || self.taste == Taste::Rows => None,
+            Space::Shared if self.function || self.taste.is_alone() => None,
             Space::Shared => {
                 let at = self.at(32, bytes);
                 match self.random.below(3) {
@@ -171,7 +172,7 @@ impl Generator<'_> {
                 (bytes <= most).then(|| Place { before: String::new(), address: name.to_owned() })
             }
             Space::Generic => match self.random.below(3) {
-                0 if !self.function && self.taste != Taste::Rows => {
+                0 if !self.function && !self.taste.is_alone() => {
                     let at = self.at(32, bytes);
                     plain(format!("%gsh+{at}"))
                 }
@@ -196,7 +197,7 @@ impl Generator<'_> {
             "and.b32 %ta, {index}, {};\ncvt.u64.u32 %da, %ta;\nadd.s64 %da, {base}, %da;\n",
             mask(room, bytes)
         );
-        if self.random.chance(if self.taste == Taste::Rows { 60 } else { 20 }) {
+        if self.random.chance(if self.taste.is_alone() { 60 } else { 20 }) {
             // Either of two allocations, in lanes side by side: native code may have to be left.
             let p = self.random.below(super::forms::PREDICATES);
             text += &format!("selp.b64 %da, %own, %da, %p{p};\n");

@@ -5,7 +5,7 @@
 //! only on the order of CTAs and warps, so both engines must report the same one.
 
 use super::forms::{DOUBLE, register};
-use super::generate::{Generator, Taste};
+use super::generate::Generator;
 use super::run::INPUT;
 
 /// Addresses outside of all allocations of a device.
@@ -29,7 +29,7 @@ impl Generator<'_> {
         self.misdeeds -= 1;
         let guard = self.culprits();
         // Other kinds exchange something, or belong to the CTA.
-        let kinds = if self.taste == Taste::Rows { 7 } else { 20 };
+        let kinds = if self.taste.is_alone() { 7 } else { 20 };
         match self.random.below(kinds) {
             0..=2 => {
                 let address = self.random.pick(NOWHERE);
@@ -59,12 +59,12 @@ impl Generator<'_> {
     /// A guard that selects the threads which trap.
     fn culprits(&mut self) -> String {
         // In the programs of neighbouring CTAs, the first CTA is not often the one that traps.
-        let cases = if self.taste == Taste::Rows { &[0, 1, 1, 1, 3][..] } else { &[0, 1, 2, 3, 4] };
+        let cases = if self.taste.is_alone() { &[0, 1, 1, 1, 3][..] } else { &[0, 1, 2, 3, 4] };
         match self.random.pick(cases) {
             0 => return String::new(),
             1 => {
                 let n = self.random.below(self.threads() as usize);
-                let cmp = if self.taste == Taste::Rows { "ge" } else { "eq" };
+                let cmp = if self.taste.is_alone() { "ge" } else { "eq" };
                 self.line(format!("setp.{cmp}.u32 %q, %gid, {n};"));
             }
             2 => {

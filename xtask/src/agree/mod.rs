@@ -4,15 +4,15 @@
 //! on registers, with all types and modifiers; chains of integers of few bits ([`narrow`]); loads, stores and
 //! atomics of all widths in all state spaces; branches, loops, switches, irreducible graphs, calls, barriers
 //! and warp operations; odd CTA shapes, several CTAs; and edge values. Besides general programs there are
-//! three special kinds. One kind can run as coarse warps, with shared tiles, stores to one address and many
+//! four special kinds. One kind can run as coarse warps, with shared tiles, stores to one address and many
 //! barriers ([`tiles`]), some in loops of so many iterations that native code yields. In another kind, groups
 //! of one warp wait for each other at different places, with calls and interpreter steps in between
 //! ([`apart`]). In the third, threads are alone in CTAs of several rows, so that neighbouring CTAs can
-//! execute as one. Native code runs whole CTAs, with or without coarse warps, or, for every eighth program,
-//! warp by warp. Some programs read clocks, which count executed instructions; `%globaltimer` is excluded,
-//! because it depends on earlier launches. A program whose results differ is reduced ([`reduce`]) and written
-//! to `target/agree`. Programs that were found in this way are kept in `tests/agree`, and every test run
-//! compares them again.
+//! execute as one; in the fourth, these threads are points of a picture ([`pictures`]). Native code runs
+//! whole CTAs, with or without coarse warps, or, for every eighth program, warp by warp. Some programs read
+//! clocks, which count executed instructions; `%globaltimer` is excluded, because it depends on earlier
+//! launches. A program whose results differ is reduced ([`reduce`]) and written to `target/agree`. Programs
+//! that were found in this way are kept in `tests/agree`, and every test run compares them again.
 //!
 //! With `--traps` each program contains statements that trap ([`misdeed`]), and the engines' reports are
 //! compared: kind, line, function, CTA, thread, and access.
@@ -33,10 +33,12 @@ mod generate;
 mod memory;
 mod misdeed;
 mod narrow;
+mod pictures;
 mod program;
 mod random;
 mod reduce;
 mod run;
+mod taste;
 mod tiles;
 mod tools;
 mod warp;

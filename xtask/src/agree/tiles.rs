@@ -5,7 +5,8 @@
 //! remains.
 
 use super::forms::{SINGLE, register};
-use super::generate::{Generator, Taste};
+use super::generate::Generator;
+use super::taste::Taste;
 
 impl Generator<'_> {
     /// Each thread stores a value and reads that of another; exited threads leave zeros, or earlier values.

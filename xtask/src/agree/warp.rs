@@ -4,7 +4,8 @@
 //! part.
 
 use super::forms::{PREDICATES, register};
-use super::generate::{Generator, Taste, Together};
+use super::generate::{Generator, Together};
+use super::taste::Taste;
 use ptx::isa::Op;
 use std::fmt::Write as _;
 

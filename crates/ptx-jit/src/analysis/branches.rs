@@ -8,13 +8,22 @@
 use super::expr::{Arith, Expr};
 use crate::wir::loops::Loop;
 use crate::wir::uses::{Def, DefUse};
-use crate::wir::{Block, Cond, Func, OpKind, Shape, Term, Value};
-use ptx::ir::Function;
+use crate::wir::{Block, Cond, Func, OpKind, Shape, Site, Term, Value};
+use ptx::ir::{BlockId, Function, Terminator};
 use ptx::isa::{Cmp, Ty};
 use std::collections::HashSet;
 
 /// The most operations between a branch and the numbers that it compares.
 const MAX_DEPTH: u32 = 24;
+
+/// Whether both sides of the branch at the end of a block do work, and not one of them only exits.
+pub(crate) fn both_work(block: &Block, function: &Function) -> bool {
+    let works = |to: BlockId| {
+        let block = &function.blocks[to.0 as usize];
+        !block.insts.is_empty() || !matches!(block.term, Terminator::Ret(_) | Terminator::Exit(_))
+    };
+    function.blocks[block.block as usize].term.successors().into_iter().all(works)
+}
 
 /// What a branch compares that depends only on evenly spaced values of lanes.
 pub(crate) struct Compared {
@@ -22,6 +31,16 @@ pub(crate) struct Compared {
     pub(crate) numbers: Vec<Value>,
     /// Whether the branch compares their order only, not whether they are equal to another number.
     pub(crate) ordered: bool,
+    /// The comparisons that are not uniform.
+    sites: Vec<Site>,
+    /// Phis of predicates that were followed.
+    phis: HashSet<Value>,
+}
+
+impl Default for Compared {
+    fn default() -> Self {
+        Self { numbers: Vec::new(), ordered: true, sites: Vec::new(), phis: HashSet::new() }
+    }
 }
 
 /// The divergent branches of a function.
@@ -52,10 +71,25 @@ impl<'a> Branches<'a> {
         const DATA: &str = "a branch depends on data of each lane";
         let truths = self.def_use.op_of(self.func, lower).and_then(|and| and.uses.get(1)).ok_or(DATA)?;
         let pred = self.def_use.op_of(self.func, *truths).and_then(|op| op.uses.first()).ok_or(DATA)?;
-        let mut compared = Compared { numbers: Vec::new(), ordered: true };
+        let mut compared = Compared::default();
         match self.follows_lanes(*pred, &mut compared, 0) {
             true => Ok(compared),
             false => Err(DATA),
+        }
+    }
+
+    /// The comparisons of a value that grows from lane to lane with a uniform one that a predicate depends
+    /// on, where they are not uniform; none if it depends on anything else that is not uniform.
+    pub(crate) fn comparisons(&self, pred: Value) -> Vec<Site> {
+        let mut compared = Compared::default();
+        let follows = self.follows_lanes(pred, &mut compared, 0);
+        let grows = |value: &Value| match &self.func.shapes[value.0 as usize] {
+            Shape::Affine(affine) => affine.slope(u32::MAX).is_some_and(|slope| slope > 0),
+            Shape::Bottom | Shape::Uniform(_) | Shape::Varying => false,
+        };
+        match follows && compared.numbers.iter().all(grows) {
+            true => compared.sites,
+            false => Vec::new(),
         }
     }
 
@@ -97,10 +131,26 @@ impl<'a> Branches<'a> {
         if !varies(pred) {
             return true;
         }
-        let Some(op) = self.def_use.op_of(self.func, pred).filter(|_| depth < MAX_DEPTH) else {
+        if depth == MAX_DEPTH {
             return false;
+        }
+        if let Some(Def::Phi(block, at)) = self.def_use.def(pred) {
+            let from = &self.func.blocks[block.0 as usize].phis[at].from;
+            let first = compared.phis.insert(pred);
+            return !first || from.iter().all(|value| self.follows_lanes(*value, compared, depth + 1));
+        }
+        let Some(op) = self.def_use.op_of(self.func, pred) else { return false };
+        let site = match op.kind {
+            OpKind::Inst(site) => site,
+            OpKind::Restore(resume, reg) => {
+                let kept = self.func.kept(resume, reg);
+                return kept.is_some_and(|value| self.follows_lanes(value, compared, depth + 1));
+            }
+            // Where the code is entered in the middle, the register has what the other predicates of a phi
+            // are.
+            OpKind::Load(_) => return true,
+            _ => return false,
         };
-        let OpKind::Inst(site) = op.kind else { return false };
         let Some(inst) = site.inst(self.function).filter(|inst| inst.guard.is_none()) else { return false };
         let Some(Expr { arith, ty }) = Expr::of(inst) else { return false };
         let mut values = op.uses.iter().skip(1);
@@ -109,6 +159,7 @@ impl<'a> Branches<'a> {
                 compared.ordered &= !matches!(cmp, Cmp::Eq | Cmp::Ne);
                 let affine = |value: &Value| matches!(self.func.shapes[value.0 as usize], Shape::Affine(_));
                 compared.numbers.extend(values.clone().copied().filter(affine));
+                compared.sites.push(site);
                 values.all(|value| !varies(*value))
             }
             (Arith::And | Arith::Or | Arith::Copy, Ty::Pred) => {

@@ -1,7 +1,7 @@
 //! Which lanes are active because of a comparison: `if (x >= 0 && x < n)` chooses lanes by `x`.
 //!
 //! Where such lanes widen `x` as an unsigned number, other lanes may wrap around
-//! ([`GuardLanes::Active`](crate::wir::GuardLanes::Active)).
+//! ([`GuardKind::ExactInActive`](crate::wir::GuardKind::ExactInActive)).
 //!
 //! It decides nothing that correctness depends on: a guard for active lanes is exact in any case.
 

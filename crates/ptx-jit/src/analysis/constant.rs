@@ -13,7 +13,9 @@
 use super::expr::{Arith, Expr, Operand, operands};
 use super::range::Bound;
 use crate::effects;
-use crate::wir::{BlockId, Cond, Func, Kind, LaunchShape, Op, OpKind, Phi, Shape, Site, Term, Value};
+use crate::wir::{
+    BlockId, Cond, Func, GuardKind, Kind, LaunchShape, Op, OpKind, Phi, Shape, Site, Term, Value,
+};
 use ptx::check::module::{AddressSize, VarId};
 use ptx::ir::{Base, Dst, Function, Inst, Program, Reg, RegClass, RegCounts, Src};
 use ptx::isa::{Space, Sreg, TyKind};
@@ -80,7 +82,7 @@ impl Constants {
             known: vec![Vec::new(); func.kinds.len()],
             reached: vec![false; func.blocks.len()],
             roots: roots(func),
-            in_active: Rc::new(func.exact_in_active()),
+            in_active: Rc::new(func.guarded(GuardKind::ExactInActive)),
         };
         let live = vec![Vec::new(); func.blocks.len()];
         let visited = vec![false; func.blocks.len()];

@@ -1,14 +1,15 @@
-//! Which branches are divergent, and which widening conversions need a guard.
+//! Which branches are divergent, and which widening conversions and comparisons need a guard.
 //!
 //! The analysis is optimistic: it starts with no divergent branch, and each round adds what the function
 //! built from the previous assumption disproves.
 //!
 //! Invariant: facts only grow. When a round adds none, every assumption holds in the function that is used.
 
+use super::branches::{Branches, both_work};
 use super::chosen_lanes::ChosenLanes;
 use super::expr::Expr;
 use crate::wir::uses::DefUse;
-use crate::wir::{Cond, Func, Op, OpKind, Shape, Site, Term, Value};
+use crate::wir::{Block, Cond, Func, GuardKind, Op, OpKind, Shape, Site, Term, Value};
 use ptx::ir::{Function, Terminator};
 use std::collections::BTreeSet;
 
@@ -24,6 +25,8 @@ pub(crate) struct Facts {
     pub(crate) bounded: BTreeSet<Site>,
     /// Whether a coarse warp of several CTAs leaves where its lanes diverge, so that it has no masked copies.
     pub(crate) leaves: bool,
+    /// If so, comparisons with a guard that leaves unless all lanes have the same result.
+    pub(crate) same: BTreeSet<Site>,
 }
 
 impl Facts {
@@ -33,6 +36,7 @@ impl Facts {
             guards: BTreeSet::new(),
             bounded: BTreeSet::new(),
             leaves: false,
+            same: BTreeSet::new(),
         }
     }
 
@@ -43,6 +47,14 @@ impl Facts {
 
     /// Adds what the function disproves; returns whether there was anything.
     pub(crate) fn refine(&mut self, func: &Func, function: &Function) -> bool {
+        if self.leaves {
+            let before = self.same.len();
+            self.same.extend(inner_comparisons(func, function));
+            if self.same.len() > before {
+                // Branches are uniform behind these guards.
+                return true;
+            }
+        }
         let mut changed = false;
         for node in &func.blocks {
             let value = match (&node.term, function.blocks[node.block as usize].term.clone()) {
@@ -65,12 +77,28 @@ impl Facts {
     }
 }
 
+/// The comparisons by place that branches depend on of which both sides do work. So lanes at the edge of a
+/// picture do other work than those inside, and a side exit there costs little more than both sides.
+fn inner_comparisons(func: &Func, function: &Function) -> Vec<Site> {
+    let branches = Branches::new(func, function);
+    let of_block = |block: &Block| match &block.term {
+        Term::If { cond: Cond::Pred { value, .. }, .. } if block.full && both_work(block, function) => {
+            branches.comparisons(*value)
+        }
+        _ => Vec::new(),
+    };
+    func.blocks.iter().flat_map(of_block).collect()
+}
+
 /// Removes guards of operands that are not affine, which never exit: those of copies for which they were not
 /// made.
 pub(crate) fn remove_idle_guards(func: &mut Func) {
     let shapes = &func.shapes;
     for block in &mut func.blocks {
-        let idle = |op: &Op| matches!(op.kind, OpKind::Guard(..)) && !may_wrap(shapes, &op.uses);
+        let idle = |op: &Op| match op.kind {
+            OpKind::Guard(_, GuardKind::Exact | GuardKind::ExactInActive, _) => !may_wrap(shapes, &op.uses),
+            _ => false,
+        };
         block.ops.retain(|op| !idle(op));
     }
 }

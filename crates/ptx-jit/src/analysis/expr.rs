@@ -126,7 +126,12 @@ impl Operand<'_> {
 /// The sources of an instruction in their order. `op`: the operation of the instruction; its first use is the
 /// mask of its lanes.
 pub(crate) fn operands<'a>(inst: &'a Inst, op: &Op) -> Vec<Operand<'a>> {
-    let mut values = op.uses.get(1..).unwrap_or_default().iter().copied();
+    operands_of(inst, op.uses.get(1..).unwrap_or_default())
+}
+
+/// As [`operands`], from the values of the registers that the instruction reads.
+pub(crate) fn operands_of<'a>(inst: &'a Inst, values: &[Value]) -> Vec<Operand<'a>> {
+    let mut values = values.iter().copied();
     let one = |src: &'a Src| {
         // A source reads at most one register.
         let mut reads = false;

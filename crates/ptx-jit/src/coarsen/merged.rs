@@ -8,11 +8,11 @@
 //! Kernels qualify whose CTAs have nothing of their own: no shared memory, no barriers, no exchange between
 //! lanes. Which lane of which warp a thread is then makes no difference to the kernel.
 //!
-//! Invariant: an estimate changes nothing. Each coarse warp has whole rows of its CTAs. A warp whose lanes are
-//! several rows may be in several coarse warps.
+//! Invariant: an estimate changes nothing. Each coarse warp has whole rows of its CTAs. A warp whose lanes
+//! are several rows may be in several coarse warps.
 
 use super::{AS_LONG, Gain, Sizes, cost, pressure};
-use crate::analysis::branches::Branches;
+use crate::analysis::branches::{Branches, both_work};
 use crate::analysis::expr::may_change_index;
 use crate::effects;
 use crate::target::Level;
@@ -20,7 +20,7 @@ use crate::tuning::{
     LOCKSTEP_MAX_CHUNKS, MERGED_CTAS_MAX_ASSUMED_INSTRUCTIONS, MERGED_CTAS_MAX_PATH_INSTRUCTIONS,
     MERGED_CTAS_MIN_GAIN, MERGED_CTAS_MIN_GROUPS, coarse_warp_registers,
 };
-use crate::wir::{self, ExitReason, Func, LaunchShape, Term};
+use crate::wir::{self, ExitReason, Func, GuardKind, LaunchShape, Term};
 use ptx::ir::{Addr, Base, Function, Inst, Program, Src, Terminator};
 use ptx::isa::{Op, Sem, Space, Sreg};
 
@@ -91,18 +91,16 @@ fn is_independent(function: &Function, program: &Program) -> bool {
 /// of those that do, and if it is not. At the border of a picture, where some lanes do other work, a coarse
 /// warp executes both sides of a branch. In a short row of the grid, all coarse warps have such lanes.
 pub(super) fn least_row(func: &Func, function: &Function, shape: LaunchShape) -> [u32; 2] {
-    let branches = Branches::new(func, function);
-    let works = |to: ptx::ir::BlockId| {
-        let block = &function.blocks[to.0 as usize];
-        !block.insts.is_empty() || !matches!(block.term, Terminator::Ret(_) | Terminator::Exit(_))
-    };
-    let is_border = |block: &wir::Block| {
-        let by_place = Branches::divergent(block).is_some_and(|lower| branches.compared(lower).is_ok());
-        by_place && function.blocks[block.block as usize].term.successors().into_iter().all(works)
-    };
-    let has_border = func.blocks.iter().any(is_border);
     let many = MERGED_CTAS_MIN_GROUPS * shape.ctas;
-    [if has_border { many } else { 2 * shape.ctas }, many]
+    let assumed = !func.guarded(GuardKind::SameInAll).is_empty();
+    [if assumed || has_border(func, function) { many } else { 2 * shape.ctas }, many]
+}
+
+/// Whether threads at the border of a picture do other work than those inside.
+pub(super) fn has_border(func: &Func, function: &Function) -> bool {
+    let branches = Branches::new(func, function);
+    let by_place = |block| Branches::divergent(block).is_some_and(|lower| branches.compared(lower).is_ok());
+    func.blocks.iter().any(|block| by_place(block) && both_work(block, function))
 }
 
 /// Whether coarse warps at the edge of a picture leave native code: clamped, mirrored and wrapped indices
@@ -112,7 +110,8 @@ pub(super) fn leaves_at_edges(func: &Func) -> bool {
         Term::Exit(exit) => matches!(exit.why, ExitReason::Before(_) | ExitReason::Terminator { .. }),
         _ => false,
     };
-    func.blocks.iter().any(|block| block.full && leaves(block))
+    let assumed = !func.guarded(GuardKind::SameInAll).is_empty();
+    assumed || func.blocks.iter().any(|block| block.full && leaves(block))
 }
 
 /// Whether the coarse warp is expected to be faster than its warps one after another. The functions have the

@@ -1,5 +1,5 @@
 //! Conversions of affine values in masked blocks whose inactive lanes would wrap around
-//! ([`GuardLanes::Active`]).
+//! ([`GuardKind::ExactInActive`]).
 //!
 //! Where lanes are active because `x` is in a range, the other lanes often have a negative `x`, and a
 //! compiler widens `x` as an unsigned number. So the conversion is affine through the first active lane: it
@@ -12,7 +12,7 @@ use super::Codegen;
 use crate::analysis::expr::{Expr, operands};
 use crate::isel::Operand;
 use crate::llvm::{Type, Value};
-use crate::wir::{self, GuardLanes, Op, OpKind, Site};
+use crate::wir::{self, GuardKind, Op, OpKind, Site};
 use ptx::ir::Inst;
 
 impl Codegen<'_> {
@@ -21,7 +21,7 @@ impl Codegen<'_> {
     pub(super) fn active_ends(&mut self, site: Site) -> Option<[Value; 2]> {
         let node = &self.job.func.blocks[self.position.node?.0 as usize];
         let mask = node.ops.iter().find_map(|op| match &op.kind {
-            OpKind::Guard(at, GuardLanes::Active, exit) if *at == site => Some(exit.mask),
+            OpKind::Guard(at, GuardKind::ExactInActive, exit) if *at == site => Some(exit.mask),
             _ => None,
         })?;
         let is_it = |op: &&Op| matches!(op.kind, OpKind::Inst(at) if at == site);

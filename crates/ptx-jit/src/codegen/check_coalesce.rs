@@ -9,7 +9,7 @@ use super::load_store::Addresses;
 use crate::llvm::{IntPred, Likely, Value};
 use crate::wir;
 use crate::wir::checks::{Anchor, BlockChecks, Check, CheckGroup};
-use crate::wir::{Exit, OpKind, Site};
+use crate::wir::{Exit, GuardKind, OpKind, Site};
 use ptx::ir::{Addr, Src};
 use ptx::isa::Space;
 use ptx_exec::native::ExitCause;
@@ -55,6 +55,15 @@ impl CoalescedChecks {
     }
 }
 
+/// The guards of a block that are checked where it begins.
+#[derive(Clone, Copy)]
+struct Guards {
+    /// The condition that all hold.
+    hold: Value,
+    /// Whether one is of a comparison, which fails at the edge of a picture.
+    edges: bool,
+}
+
 impl Codegen<'_> {
     /// Emits the operations that are executed before the block's checks, and the checks.
     pub(super) fn ahead(&mut self, node: &wir::Block) -> CoalescedChecks {
@@ -74,12 +83,13 @@ impl Codegen<'_> {
             self.remark_group(&group);
             groups.push(group);
         }
-        let mut wraps = None;
+        let (mut wraps, mut edges) = (None, false);
         for at in &checks.guards {
             foreseen.done.insert(*at);
             let op = &node.ops[*at];
-            let OpKind::Guard(site, lanes, _) = op.kind else { continue };
-            if let Some(wrap) = self.wraps((site, lanes), &op.uses) {
+            let OpKind::Guard(site, kind, _) = op.kind else { continue };
+            if let Some(wrap) = self.fails((site, kind), &op.uses) {
+                edges |= kind == GuardKind::SameInAll;
                 wraps = Some(match wraps {
                     None => wrap,
                     Some(others) => self.b.or(others, wrap),
@@ -87,14 +97,14 @@ impl Codegen<'_> {
             }
         }
         foreseen.checks = Some(checks.clone());
-        let exact = wraps.map(|wraps| self.b.not(wraps));
-        if groups.is_empty() && exact.is_none() {
+        let guards = wraps.map(|wraps| Guards { hold: self.b.not(wraps), edges });
+        if groups.is_empty() && guards.is_none() {
             return foreseen;
         }
-        if exact.is_some() || !checks.groups.iter().all(|group| group.inside) {
+        if guards.is_some() || !checks.groups.iter().all(|group| group.inside) {
             self.close_section();
         }
-        self.check_groups(node, groups, exact, exit);
+        self.check_groups(node, groups, guards, exit);
         foreseen
     }
 
@@ -182,8 +192,14 @@ impl Codegen<'_> {
 
     /// Checks groups. Those that step by constants are checked together for many iterations of the loop at
     /// once.
-    fn check_groups(&mut self, node: &wir::Block, groups: Vec<Group<'_>>, exact: Option<Value>, exit: &Exit) {
-        let Some((id, turns)) = self.predicated_loop(node) else { return self.check(&groups, exact, exit) };
+    fn check_groups(
+        &mut self,
+        node: &wir::Block,
+        groups: Vec<Group<'_>>,
+        guards: Option<Guards>,
+        exit: &Exit,
+    ) {
+        let Some((id, turns)) = self.predicated_loop(node) else { return self.check(&groups, guards, exit) };
         let name = |group: &Group<'_>| match group.checks.anchor {
             Anchor::Value(name) => Some(name),
             Anchor::Variable(_) | Anchor::Frame => None,
@@ -201,8 +217,8 @@ impl Codegen<'_> {
             self.remarks.site.set(Some(group.checks.reach.site));
             self.applied("loop-predication", "one check for as many iterations as stay in bounds");
         }
-        if exact.is_some() || !others.is_empty() {
-            self.check(&others, exact, exit);
+        if guards.is_some() || !others.is_empty() {
+            self.check(&others, guards, exit);
         }
         if steady.is_empty() {
             return;
@@ -228,15 +244,15 @@ impl Codegen<'_> {
         self.set_predicated(id, merged);
     }
 
-    /// Branches to the side exit unless all accesses are in bounds.
-    fn check(&mut self, groups: &[Group<'_>], exact: Option<Value>, exit: &Exit) {
-        if exact.is_none() && groups.iter().all(|group| group.checks.inside) {
+    /// Branches to the side exit unless all accesses are in bounds, and all guards hold.
+    fn check(&mut self, groups: &[Group<'_>], guards: Option<Guards>, exit: &Exit) {
+        if guards.is_none() && groups.iter().all(|group| group.checks.inside) {
             return;
         }
         let mask = self.mask(exit.mask);
         let whole = self.position.full;
         let all = |emit: &mut Self| {
-            let (mut all, mut any) = (exact, None);
+            let (mut all, mut any) = (guards.map(|guards| guards.hold), None);
             for group in groups.iter().filter(|group| !group.checks.inside) {
                 if let Some((inside, odd)) =
                     emit.is_inside_and_odd(group.checks.reach, &group.addresses, mask, whole)
@@ -283,8 +299,9 @@ impl Codegen<'_> {
         self.b.position_at_end(leave);
         let sites: Vec<Site> =
             groups.iter().filter(|group| !group.checks.inside).map(|group| group.checks.reach.site).collect();
-        let cause = match (exact, sites.is_empty()) {
+        let cause = match (guards, sites.is_empty()) {
             (None, _) => ExitCause::Bounds,
+            (Some(Guards { edges: true, .. }), _) => ExitCause::Edge,
             (Some(_), false) => ExitCause::BoundsOrWraps,
             (Some(_), true) => ExitCause::Wraps,
         };

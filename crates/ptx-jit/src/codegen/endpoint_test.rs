@@ -5,12 +5,12 @@
 //! scalar test has failed.
 
 use super::Codegen;
-use crate::analysis::expr::{Operand, operands};
+use crate::analysis::expr::{Operand, operands_of};
 use crate::llvm::{IntPred, Likely, Value};
 use crate::opt::endpoint_tests::{Made, made};
 use crate::wir;
 use crate::wir::endpoint_test::EndpointTest;
-use crate::wir::{BlockId, Cond, Op, Shape, Term};
+use crate::wir::{BlockId, Cond, Shape, Term};
 use ptx::ir::Inst;
 use ptx::isa::{Cmp, Ty};
 use std::rc::Rc;
@@ -124,7 +124,7 @@ impl Codegen<'_> {
         }
         let op = &node.ops[node.op_of(pred)?];
         match made(self.job.function, op)? {
-            Made::Compared(inst) => self.passes(inst, op, !wanted),
+            Made::Compared(inst) => self.passes(inst, &op.uses[1..], !wanted),
             Made::Joined(both, parts) => {
                 let [a, b] = parts.map(|part| self.all_are(node, part, wanted));
                 if both == wanted {
@@ -154,8 +154,8 @@ impl Codegen<'_> {
     }
 
     /// The condition that a comparison holds in all lanes (or in none, if negated), as far as scalars show;
-    /// `None`: they show nothing.
-    pub(super) fn passes(&mut self, inst: &Inst, op: &Op, negated: bool) -> Option<Condition> {
+    /// `None`: they show nothing. `values`: those of the registers that it reads.
+    pub(super) fn passes(&mut self, inst: &Inst, values: &[wir::Value], negated: bool) -> Option<Condition> {
         let signed = inst.mods.ty() == Ty::S32;
         let mut cmp = inst.mods.cmp()?;
         if negated {
@@ -169,7 +169,7 @@ impl Codegen<'_> {
                 _ => return None,
             };
         }
-        let sources = operands(inst, op);
+        let sources = operands_of(inst, values);
         let sides = [self.side(*sources.first()?)?, self.side(*sources.get(1)?)?];
         self.compare(cmp, signed, sides)
     }

@@ -21,7 +21,7 @@ impl Codegen<'_> {
         let signed = inst.mods.ty() == Ty::S32;
         let sources = operands(inst, op);
         let holds = match inst.op {
-            O::Setp => self.passes(inst, op, second),
+            O::Setp => self.passes(inst, &op.uses[1..], second),
             O::Abs => match [sources[0], Operand::Imm(0)].map(|source| self.side(source)) {
                 [Some(side), Some(zero)] => self.compare(Cmp::Ge, signed, [side, zero]),
                 _ => None,

@@ -7,10 +7,11 @@
 
 use super::state_map::Room;
 use super::{Codegen, Repr};
+use crate::codegen::endpoint_test::Condition;
 use crate::frame::{Frame, Reason, code};
 use crate::llvm::{Likely, Value};
 use crate::wir;
-use crate::wir::{Exit, ExitReason, GuardLanes, Pending, Shape, Site};
+use crate::wir::{Exit, ExitReason, GuardKind, Pending, Shape, Site};
 use ptx::ir::{Reg, Terminator};
 use ptx_exec::native::{
     EntryReg, EntryState, ExitCause, ExitPlace, ExitPoint, ExitState, Held, PendingLanes, SavedReg,
@@ -218,16 +219,18 @@ impl Codegen<'_> {
         }
     }
 
-    /// Takes the side exit before an instruction that widens an affine value, if a lane of the value would
-    /// wrap around.
-    pub(super) fn guard(&mut self, guard: (Site, GuardLanes), exit: &Exit, uses: &[wir::Value]) {
-        let site = guard.0;
-        let Some(wraps) = self.wraps(guard, uses) else { return };
-        let leave = self.b.append_block(self.function, "wraps");
-        let stay = self.b.append_block(self.function, "exact");
-        self.b.cond_br(wraps, leave, stay, Likely::No);
+    /// Takes the side exit before an instruction if what its guard is for does not hold.
+    pub(super) fn guard(&mut self, (site, kind): (Site, GuardKind), exit: &Exit, uses: &[wir::Value]) {
+        let Some(fails) = self.fails((site, kind), uses) else { return };
+        let leave = self.b.append_block(self.function, "unguarded");
+        let stay = self.b.append_block(self.function, "guarded");
+        self.b.cond_br(fails, leave, stay, Likely::No);
         self.b.position_at_end(leave);
-        self.exit(exit, ExitCause::Wraps, &[site]);
+        let cause = match kind {
+            GuardKind::Exact | GuardKind::ExactInActive => ExitCause::Wraps,
+            GuardKind::SameInAll => ExitCause::Edge,
+        };
+        self.exit(exit, cause, &[site]);
         self.b.position_at_end(stay);
     }
 
@@ -243,14 +246,42 @@ impl Codegen<'_> {
         self.b.member(pair, 1)
     }
 
+    /// The condition that a guard fails; `None`: it cannot.
+    pub(super) fn fails(&mut self, (site, kind): (Site, GuardKind), uses: &[wir::Value]) -> Option<Value> {
+        match kind {
+            GuardKind::Exact => self.wraps(site, uses),
+            GuardKind::ExactInActive => {
+                // A result that is not affine is exact in every lane.
+                let ends = self.active_ends(site)?;
+                self.wraps_in_active(site, uses, ends)
+            }
+            GuardKind::SameInAll => self.differs(site, uses),
+        }
+    }
+
+    /// The condition that a comparison has different results in some lanes; `None`: it cannot.
+    fn differs(&mut self, site: Site, uses: &[wir::Value]) -> Option<Value> {
+        if uses.iter().all(|name| self.shape(*name).is_uniform()) {
+            return None;
+        }
+        let inst = site.inst(self.job.function)?;
+        self.remarks.site.set(Some(site));
+        self.applied(
+            "same-comparison",
+            "assumed to be the same in all lanes: else the rows of several CTAs are left",
+        );
+        let known = |emit: &Self, holds: bool| emit.b.const_int(emit.int(1), u64::from(holds));
+        let [all, none] = [false, true].map(|negated| match self.passes(inst, uses, negated) {
+            Some(Condition::Computed(holds)) => holds,
+            Some(Condition::Known(holds)) => known(self, holds),
+            None => known(self, false),
+        });
+        Some(self.b.not(self.b.or(all, none)))
+    }
+
     /// The condition that a lane of an affine value wraps around where the instruction widens it; `None`: no
     /// lane can.
-    pub(super) fn wraps(&mut self, (site, lanes): (Site, GuardLanes), uses: &[wir::Value]) -> Option<Value> {
-        if lanes == GuardLanes::Active {
-            // A result that is not affine is exact in every lane.
-            let ends = self.active_ends(site)?;
-            return self.wraps_in_active(site, uses, ends);
-        }
+    fn wraps(&mut self, site: Site, uses: &[wir::Value]) -> Option<Value> {
         let inst = site.inst(self.job.function)?;
         let (ty, _) = crate::analysis::expr::Expr::of(inst)?.widens()?;
         let signed = ty.is_signed();

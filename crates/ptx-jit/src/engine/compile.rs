@@ -240,11 +240,15 @@ fn translate(
         if together.is_some() {
             break;
         }
-        let (mut size, mut leaves) = (sizes.first, false);
+        let mut size = sizes.first;
+        // Whether the coarse warp leaves where its lanes diverge: what is still to be tried, the last first.
+        let border = sizes.ctas > 1 && coarsen::has_border(job.func, function);
+        let mut ways = if border { vec![false, true] } else { vec![false] };
         if size == 1 {
             remarks.missed("coarsen", None, sizes.why);
         }
         while size > 1 && together.is_none() {
+            let Some(leaves) = ways.pop() else { break };
             let shape = LaunchShape { team: size, ctas: sizes.ctas, ..shape };
             let warps = match sizes.ctas {
                 1 => format!("{size} warps"),
@@ -260,7 +264,7 @@ fn translate(
                     false => "not all of them wait at every barrier",
                 };
                 remarks.missed("coarsen", None, format!("{warps}: {why}"));
-                break;
+                continue;
             };
             let by_warp = sizes.gain == Gain::Scalars;
             let widened = match by_warp {
@@ -276,10 +280,12 @@ fn translate(
             let mut analyses = analyse(&mut func, shape);
             if !by_warp && !coarsen::is_small(teams, &func, function, shape) {
                 remarks.missed("coarsen", None, format!("{warps}: the code would be too large"));
-                // Without masked copies it is smaller.
-                leaves = sizes.ctas > 1 && !leaves;
-                if !leaves {
+                if sizes.ctas == 1 {
                     size = sizes.smaller(size);
+                    ways.push(false);
+                } else if !border && !leaves {
+                    // Without masked copies it is smaller.
+                    ways.push(true);
                 }
                 continue;
             }
@@ -288,7 +294,7 @@ fn translate(
                 coarsen::pays(sizes.gain, (job.func, job.shape), (&func, shape), function, level)
             {
                 remarks.missed("coarsen", None, format!("{warps}: {why}"));
-                break;
+                continue;
             }
             let chunk_loops =
                 func.blocks.iter().flat_map(|block| &block.sections).any(Section::is_chunk_loop);
@@ -309,6 +315,7 @@ fn translate(
                     break;
                 }
                 size = sizes.smaller(size);
+                ways.push(false);
                 continue;
             }
             // Single warps execute the CTAs that code for whole CTAs declines, and those at the ends of rows.

@@ -90,7 +90,12 @@ impl Lower<'_, '_> {
         let extended = |v: Value| b.zext(v, wide);
         let power = b.shl(b.const_int(wide, 1), extended(exponent));
         let above = b.shl(b.sub(power, extended(divisor)), b.const_int(wide, bits.into()));
-        let reciprocal = b.add(b.trunc(b.udiv(above, extended(divisor)), ty), number(1));
+        let below = b.trunc(b.udiv(above, extended(divisor)), ty);
+        // For a power of two it is 1, and the high half of the product is 0, as it is with 0. LLVM 22 turns a
+        // high half of a product with 1 into a shift by the width, which has no result, if it finds late that
+        // the number is 1.
+        let rounds = b.icmp(IntPred::Ne, below, b.zero(ty));
+        let reciprocal = b.add(below, b.zext(rounds, ty));
         // The sum of the product's high half and the dividend may have one bit too many, so one of the shifts
         // precedes the addition.
         let first = b.intrinsic("llvm.umin", &[ty], &[exponent, number(1)]);

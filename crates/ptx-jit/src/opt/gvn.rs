@@ -15,7 +15,7 @@
 
 use crate::tuning::GVN_MAX_ROUNDS;
 use crate::wir::loops::loops;
-use crate::wir::{Effects, Func, Op, OpKind, Value};
+use crate::wir::{Effects, Func, GuardKind, Op, OpKind, Value};
 use ptx::ir::{Addr, Base, Function, Inst, Reg, Src};
 use ptx::isa::Sreg;
 use std::collections::{HashMap, HashSet};
@@ -58,7 +58,7 @@ pub(crate) fn unite(func: &mut Func, function: &Function, machine: &impl Effects
         function,
         machine,
         looped: looped(function),
-        in_active: func.exact_in_active(),
+        in_active: func.guarded(GuardKind::ExactInActive),
         kept: kept(func),
         known: vec![None; func.kinds.len()],
         changed: true,

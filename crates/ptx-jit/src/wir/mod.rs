@@ -176,9 +176,9 @@ pub enum OpKind {
     AddLanes(u64),
     /// Adds the constant for each warp that has lanes in a mask. Uses: number, mask.
     AddWarps(u64),
-    /// Side exit unless the conversion of an affine value at the site is exact in these lanes. Uses: the
-    /// sources of the conversion, and those of the exit.
-    Guard(Site, GuardLanes, Box<Exit>),
+    /// Side exit unless that holds of the instruction at the site. Uses: the sources of the instruction, and
+    /// those of the exit.
+    Guard(Site, GuardKind, Box<Exit>),
     /// First in its block: side exit before the block if a coalesced bounds check fails. Uses: those of the
     /// exit.
     Ahead(Box<Exit>),
@@ -187,14 +187,16 @@ pub enum OpKind {
     Spare(Site, Box<Exit>),
 }
 
-/// In which lanes a conversion of an affine value must be exact.
+/// What a guard ensures of the instruction behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GuardLanes {
-    /// In every lane.
-    All,
-    /// In those of the exit's mask. The result is affine through the first of these lanes; in other lanes it
-    /// may be another number than the converted one.
-    Active,
+pub enum GuardKind {
+    /// A conversion of an affine value is exact in every lane.
+    Exact,
+    /// It is exact in those of the exit's mask. The result is affine through the first of these lanes; in
+    /// other lanes it may be another number than the converted one.
+    ExactInActive,
+    /// A comparison of an affine and a uniform value has the same result in all lanes.
+    SameInAll,
 }
 
 /// Instructions of which each gives a NaN in a lane where an operand is one (`opt::float_chains`). So a NaN
@@ -515,12 +517,15 @@ impl Func {
         self.blocks.iter().any(|block| block.ops.iter().any(is_reload))
     }
 
-    /// The results of conversions that have a guard for active lanes ([`GuardLanes::Active`]).
-    pub(crate) fn exact_in_active(&self) -> HashSet<Value> {
+    /// The results of the instructions that have a guard of that kind.
+    pub(crate) fn guarded(&self, kind: GuardKind) -> HashSet<Value> {
         let mut found = HashSet::new();
         for block in &self.blocks {
             for guard in &block.ops {
-                let OpKind::Guard(site, GuardLanes::Active, _) = guard.kind else { continue };
+                let OpKind::Guard(site, have, _) = guard.kind else { continue };
+                if have != kind {
+                    continue;
+                }
                 let is_it = |op: &&Op| matches!(op.kind, OpKind::Inst(at) if at == site);
                 found.extend(block.ops.iter().filter(is_it).flat_map(|op| &op.defs));
             }

@@ -10,8 +10,8 @@ use super::group::{Group, GroupKind, Member};
 use super::prefetch::Deferral;
 use super::uses::DefUse;
 use super::{
-    Affine, Block, BlockId, Chain, Cond, Entry, Exit, ExitReason, Func, GuardLanes, Kind, Op, OpKind,
-    Pending, Phi, Resume, Shape, Site, Term, Value,
+    Affine, Block, BlockId, Chain, Cond, Entry, Exit, ExitReason, Func, GuardKind, Kind, Op, OpKind, Pending,
+    Phi, Resume, Shape, Site, Term, Value,
 };
 use ptx::ir::{Reg, RegClass};
 use std::collections::HashMap;
@@ -584,8 +584,9 @@ fn op_kind(word: &str, words: &mut Words<'_>) -> Parsed<(OpKind, Vec<Value>)> {
         "add" => OpKind::Add(words.number()?),
         "add-lanes" => OpKind::AddLanes(words.number()?),
         "add-warps" => OpKind::AddWarps(words.number()?),
-        "wrap-guard" => OpKind::Guard(words.site()?, GuardLanes::All, exit()),
-        "wrap-guard-active" => OpKind::Guard(words.site()?, GuardLanes::Active, exit()),
+        "wrap-guard" => OpKind::Guard(words.site()?, GuardKind::Exact, exit()),
+        "same-guard" => OpKind::Guard(words.site()?, GuardKind::SameInAll, exit()),
+        "wrap-guard-active" => OpKind::Guard(words.site()?, GuardKind::ExactInActive, exit()),
         "block-check" => OpKind::Ahead(exit()),
         "access-exit" => OpKind::Spare(words.site()?, exit()),
         _ => return Err(format!("`{word}` is not an operation")),

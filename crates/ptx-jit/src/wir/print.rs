@@ -25,7 +25,7 @@
 
 use super::decision::Decision;
 use super::{
-    Block, BlockId, Chain, Cond, Exit, ExitReason, Func, GuardLanes, Kind, Op, OpKind, Pending, Shape, Site,
+    Block, BlockId, Chain, Cond, Exit, ExitReason, Func, GuardKind, Kind, Op, OpKind, Pending, Shape, Site,
     Term, Value,
 };
 use ptx::ir::{Function, Program, Reg, RegClass};
@@ -164,8 +164,9 @@ impl Printer<'_> {
             OpKind::Add(number) => write!(self.out, "add {number}")?,
             OpKind::AddLanes(number) => write!(self.out, "add-lanes {number}")?,
             OpKind::AddWarps(number) => write!(self.out, "add-warps {number}")?,
-            OpKind::Guard(site, GuardLanes::All, _) => write!(self.out, "wrap-guard {}", At(*site))?,
-            OpKind::Guard(site, GuardLanes::Active, _) => {
+            OpKind::Guard(site, GuardKind::Exact, _) => write!(self.out, "wrap-guard {}", At(*site))?,
+            OpKind::Guard(site, GuardKind::SameInAll, _) => write!(self.out, "same-guard {}", At(*site))?,
+            OpKind::Guard(site, GuardKind::ExactInActive, _) => {
                 write!(self.out, "wrap-guard-active {}", At(*site))?;
             }
             OpKind::Ahead(_) => write!(self.out, "block-check")?,

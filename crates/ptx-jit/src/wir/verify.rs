@@ -27,7 +27,7 @@ use super::prefetch::Deferral;
 use super::sunk_mask::SunkMask;
 use super::uses::{Def, DefUse};
 use super::{
-    Block, BlockId, Chain, Cond, Effects, Exit, ExitReason, Func, GuardLanes, Kind, Op, OpKind, Shape, Site,
+    Block, BlockId, Chain, Cond, Effects, Exit, ExitReason, Func, GuardKind, Kind, Op, OpKind, Shape, Site,
     Term, Value,
 };
 use ptx::ir::{Addr, Base, Function, Inst, Reg, RegClass, Src};
@@ -530,8 +530,9 @@ fn name(op: &Op) -> &'static str {
         OpKind::Add(_) => "add",
         OpKind::AddLanes(_) => "add-lanes",
         OpKind::AddWarps(_) => "add-warps",
-        OpKind::Guard(_, GuardLanes::All, _) => "wrap-guard",
-        OpKind::Guard(_, GuardLanes::Active, _) => "wrap-guard-active",
+        OpKind::Guard(_, GuardKind::Exact, _) => "wrap-guard",
+        OpKind::Guard(_, GuardKind::ExactInActive, _) => "wrap-guard-active",
+        OpKind::Guard(_, GuardKind::SameInAll, _) => "same-guard",
         OpKind::Ahead(_) => "block-check",
         OpKind::Spare(..) => "access-exit",
     }

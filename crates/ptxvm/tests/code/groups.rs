@@ -10,8 +10,8 @@ use ptxvm::{Arg, Cpu, Engine, ErrorKind, Launch, Options, Vm};
 /// Threads of a CTA in x and in y: a warp is one row or several, and so is a coarse warp of several CTAs.
 const BLOCKS: [[u32; 2]; 5] = [[32, 4], [16, 8], [8, 8], [64, 2], [24, 4]];
 
-/// `%x` and `%y` are the thread's column and row, `%at` is the address of its word, `%row` that of the word of
-/// its row in a table.
+/// `%x` and `%y` are the thread's column and row, `%at` is the address of its word, `%row` that of the word
+/// of its row in a table.
 const START: &str = "
     .reg .pred %p<9>; .reg .b32 %r<30>, %x, %y, %w; .reg .b64 %rd<20>, %out, %table, %at, %row;
     mov.u32 %r1, %tid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %ctaid.x; mad.lo.u32 %x, %r3, %r2, %r1;
@@ -85,8 +85,8 @@ fn check(body: &str, ctas: u32, expect: impl Fn(u32, u32) -> u32) {
     }
 }
 
-/// 3 to the power of the number of iterations, and the sum of the lower powers: a loop that multiplies by 3 and
-/// adds a number has these factors.
+/// 3 to the power of the number of iterations, and the sum of the lower powers: a loop that multiplies by 3
+/// and adds a number has these factors.
 const ITERATIONS: u32 = 3000;
 
 fn after_the_loop(x: u32, y: u32) -> u32 {
@@ -115,8 +115,8 @@ fn ctas_go_on_where_a_row_of_them_has_lost_lanes() {
     check(&body, 67, |x, y| if y % 2 == 1 && x % 4 == 2 { 0 } else { after_the_loop(x, y) });
 }
 
-/// A column where an index is clamped leaves the rows of several CTAs, in the middle of all rows of its CTA. Each
-/// thread adds to its word, so it must run once.
+/// A column where an index is clamped leaves the rows of several CTAs, in the middle of all rows of its CTA.
+/// Each thread adds to its word, so it must run once.
 #[test]
 fn ctas_go_on_where_an_index_is_at_its_limit() {
     for limit in [301, 420] {
@@ -131,8 +131,8 @@ fn ctas_go_on_where_an_index_is_at_its_limit() {
     }
 }
 
-/// The threads of a warp are in several coarse warps where rows are short. Of several threads that trap, the one
-/// is named that traps where all threads of its warp execute as one.
+/// The threads of a warp are in several coarse warps where rows are short. Of several threads that trap, the
+/// one is named that traps where all threads of its warp execute as one.
 #[test]
 fn the_trap_of_the_interpreter_is_named() {
     // Columns and rows of two threads of one CTA, and which of them does not access memory before the other.

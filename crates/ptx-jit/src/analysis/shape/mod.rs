@@ -2,7 +2,8 @@
 //!
 //! Invariants: a shape holds in every lane, active or not, for the value as native code computes it. Sums of
 //! affine values are exact modulo the width of the value. Where an affine value is widened, the function has
-//! a guard that exits unless no lane wraps around.
+//! a guard that exits unless no lane wraps around. A comparison is uniform where a guard exits unless all
+//! lanes have the same result.
 
 use super::range::Bound;
 pub(crate) mod compare;
@@ -11,7 +12,7 @@ mod equal_lanes;
 use super::expr::{Arith, Expr, Operand, operands};
 use crate::tuning::SEGMENT_MIN_LANES;
 use crate::wir::lattice::{ALIGNED, Affine, LIMIT, Shape, none};
-use crate::wir::{Effects, ExitReason, Func, Kind, LaunchShape, OpKind, Value};
+use crate::wir::{Effects, ExitReason, Func, GuardKind, Kind, LaunchShape, OpKind, Value};
 use compare::{Other, is_same, turned};
 use equal_lanes::{EqualLanes, Shuffles};
 use ptx::ir::{Addr, Base, Dst, Function, Inst, Reg, RegClass, Src};
@@ -34,6 +35,8 @@ struct Classifier<'a, M: Effects> {
     bounds: Vec<Option<Bound>>,
     /// Results of conversions that have a guard for active lanes.
     in_active: HashSet<Value>,
+    /// Results of comparisons that have a guard.
+    same: HashSet<Value>,
     /// The values that a register may have when the function is entered at a block.
     resumed: HashMap<(u32, Reg), Vec<Option<Value>>>,
 }
@@ -63,7 +66,8 @@ pub(crate) fn classify(
         equal: vec![equal; func.kinds.len()],
         shuffles,
         bounds,
-        in_active: func.exact_in_active(),
+        in_active: func.guarded(GuardKind::ExactInActive),
+        same: func.guarded(GuardKind::SameInAll),
         resumed: resumed(func, function),
     };
     for zero in func.zeros.iter().filter(|zero| !func.undef.contains(zero)) {
@@ -280,7 +284,8 @@ impl<M: Effects> Classifier<'_, M> {
                 let mut changed = false;
                 for (def, class) in op.defs.iter().zip(classes) {
                     let mask = func.kinds[def.0 as usize] == Kind::Mask;
-                    let equal = class == Shape::Varying && self.equal[def.0 as usize] == EqualLanes::ALL;
+                    let same = self.equal[def.0 as usize] == EqualLanes::ALL || self.same.contains(def);
+                    let equal = class == Shape::Varying && same;
                     let class = if mask || equal { Shape::Uniform(None) } else { class };
                     changed |= self.set(*def, class);
                 }

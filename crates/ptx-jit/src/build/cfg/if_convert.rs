@@ -18,7 +18,7 @@
 use super::{Builder, Var};
 use crate::analysis::expr::may_change_index;
 use crate::build::region::Region;
-use crate::wir::{BlockId, Effects, GuardLanes, Kind, OpKind, Pending, Site, Term, Value};
+use crate::wir::{BlockId, Effects, GuardKind, Kind, OpKind, Pending, Site, Term, Value};
 use crate::wir::{Cond, ExitReason};
 use ptx::analysis::bits::BitSet;
 use ptx::ir::{Guard, Inst, Terminator};
@@ -256,21 +256,29 @@ impl<M: Effects> Builder<'_, M> {
         let team = self.shape.team;
         // Coarse warps of several CTAs leave where an index is changed at an edge.
         let leaves = |inst: &Inst| self.shape.ctas > 1 && full && may_change_index(inst);
-        if content.insts.iter().any(|inst| self.machine.accesses(inst) || leaves(inst)) {
+        let is_same = |index: usize| full && self.facts.same.contains(&Site { block, index: index as u32 });
+        let needs_exit =
+            |(index, inst): (usize, &Inst)| self.machine.accesses(inst) || leaves(inst) || is_same(index);
+        if content.insts.iter().enumerate().any(needs_exit) {
             let live = self.live.live_in[block as usize].clone();
             let exit = self.exit_of(ExitReason::Before(Site { block, index: 0 }), &live, parked);
             self.op(node, OpKind::Ahead(Box::new(exit)), &[], &[]);
         }
         for (index, inst) in content.insts.iter().enumerate() {
             let site = Site { block, index: index as u32 };
-            if self.facts.guards.contains(&site) {
+            let is_same = full && self.facts.same.contains(&site);
+            if is_same || self.facts.guards.contains(&site) {
                 let live = self.live.before(function, block as usize, index);
                 let exit = self.exit_of(ExitReason::Before(site), &live, parked);
                 let mut uses = Vec::new();
                 inst.srcs.iter().for_each(|src| src.for_each_reg(&mut |reg| uses.push(self.reg(reg))));
                 let active = !full && team == 1 && self.facts.bounded.contains(&site);
-                let lanes = if active { GuardLanes::Active } else { GuardLanes::All };
-                self.op(node, OpKind::Guard(site, lanes, Box::new(exit)), &uses, &[]);
+                let kind = match (is_same, active) {
+                    (true, _) => GuardKind::SameInAll,
+                    (false, true) => GuardKind::ExactInActive,
+                    (false, false) => GuardKind::Exact,
+                };
+                self.op(node, OpKind::Guard(site, kind, Box::new(exit)), &uses, &[]);
             }
             if self.shape.only_starts() && self.machine.accesses(inst) || self.machine.exits_before(inst) {
                 let live = self.live.before(function, block as usize, index);
