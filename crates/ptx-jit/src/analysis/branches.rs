@@ -33,13 +33,13 @@ pub(crate) struct Compared {
     pub(crate) ordered: bool,
     /// The comparisons that are not uniform.
     sites: Vec<Site>,
-    /// Phis of predicates that were followed.
-    phis: HashSet<Value>,
+    /// Phis of predicates that were followed; `None`: they are taken to depend on data.
+    phis: Option<HashSet<Value>>,
 }
 
 impl Default for Compared {
     fn default() -> Self {
-        Self { numbers: Vec::new(), ordered: true, sites: Vec::new(), phis: HashSet::new() }
+        Self { numbers: Vec::new(), ordered: true, sites: Vec::new(), phis: None }
     }
 }
 
@@ -68,10 +68,19 @@ impl<'a> Branches<'a> {
     /// # Errors
     /// The branch depends on data.
     pub(crate) fn compared(&self, lower: Value) -> Result<Compared, &'static str> {
+        self.compared_by(lower, Compared::default())
+    }
+
+    /// What a divergent branch compares, also where the predicate has been in a phi since; `None`: it depends
+    /// on data.
+    pub(crate) fn compared_before(&self, lower: Value) -> Option<Compared> {
+        self.compared_by(lower, Compared { phis: Some(HashSet::new()), ..Compared::default() }).ok()
+    }
+
+    fn compared_by(&self, lower: Value, mut compared: Compared) -> Result<Compared, &'static str> {
         const DATA: &str = "a branch depends on data of each lane";
         let truths = self.def_use.op_of(self.func, lower).and_then(|and| and.uses.get(1)).ok_or(DATA)?;
         let pred = self.def_use.op_of(self.func, *truths).and_then(|op| op.uses.first()).ok_or(DATA)?;
-        let mut compared = Compared::default();
         match self.follows_lanes(*pred, &mut compared, 0) {
             true => Ok(compared),
             false => Err(DATA),
@@ -81,7 +90,7 @@ impl<'a> Branches<'a> {
     /// The comparisons of a value that grows from lane to lane with a uniform one that a predicate depends
     /// on, where they are not uniform; none if it depends on anything else that is not uniform.
     pub(crate) fn comparisons(&self, pred: Value) -> Vec<Site> {
-        let mut compared = Compared::default();
+        let mut compared = Compared { phis: Some(HashSet::new()), ..Compared::default() };
         let follows = self.follows_lanes(pred, &mut compared, 0);
         let grows = |value: &Value| match &self.func.shapes[value.0 as usize] {
             Shape::Affine(affine) => affine.slope(u32::MAX).is_some_and(|slope| slope > 0),
@@ -97,7 +106,7 @@ impl<'a> Branches<'a> {
     /// edges of a grid, or where data ends.
     pub(crate) fn are_all_by_place(&self) -> bool {
         let mut lower = self.func.blocks.iter().filter_map(Self::divergent);
-        lower.all(|lower| self.compared(lower).is_ok_and(|compared| compared.ordered))
+        lower.all(|lower| self.compared_before(lower).is_some_and(|compared| compared.ordered))
     }
 
     /// Whether an instruction in a loop computes a value, and not one before the loop, however many phis and
@@ -136,7 +145,7 @@ impl<'a> Branches<'a> {
         }
         if let Some(Def::Phi(block, at)) = self.def_use.def(pred) {
             let from = &self.func.blocks[block.0 as usize].phis[at].from;
-            let first = compared.phis.insert(pred);
+            let Some(first) = compared.phis.as_mut().map(|phis| phis.insert(pred)) else { return false };
             return !first || from.iter().all(|value| self.follows_lanes(*value, compared, depth + 1));
         }
         let Some(op) = self.def_use.op_of(self.func, pred) else { return false };

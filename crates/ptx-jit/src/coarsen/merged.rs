@@ -99,7 +99,8 @@ pub(super) fn least_row(func: &Func, function: &Function, shape: LaunchShape) ->
 /// Whether threads at the border of a picture do other work than those inside.
 pub(super) fn has_border(func: &Func, function: &Function) -> bool {
     let branches = Branches::new(func, function);
-    let by_place = |block| Branches::divergent(block).is_some_and(|lower| branches.compared(lower).is_ok());
+    let by_place =
+        |block| Branches::divergent(block).is_some_and(|lower| branches.compared_before(lower).is_some());
     func.blocks.iter().any(|block| by_place(block) && both_work(block, function))
 }
 
