@@ -283,7 +283,11 @@ pub(crate) fn built(
         if passes.has(Pass::VersionIndices) && known {
             let classify = |func: &mut Func| infer_shapes(func, function, launch, effects, passes);
             let versions = match launch.ctas {
-                1 => version_indices::version(&mut func, function, effects, classify),
+                1 => {
+                    let rest = launch.team == 1
+                        && version_indices::version_rest(&mut func, function, effects, classify);
+                    version_indices::version(&mut func, function, effects, classify) || rest
+                }
                 _ => version_indices::assume(&mut func, function, effects, classify),
             };
             check(&func, function, effects, Form::Ssa);

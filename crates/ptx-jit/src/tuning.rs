@@ -280,6 +280,11 @@ pub(crate) const ASSUMED_INDICES_MAX_ROUNDS: u32 = 8;
 /// filter has a few hundred, and the copies of larger ones take longer to compile than they save.
 pub(crate) const VERSION_MAX_OPS: usize = 1000;
 
+/// The most operations behind a block with an index of a loop that is clamped before the loop, for a copy of
+/// them. Chosen: a filter has some hundred, and their copy takes as long to compile as the rest of the
+/// kernel.
+pub(crate) const VERSION_REST_MAX_OPS: usize = 1500;
+
 /// The most blocks of a region that is if-converted. Chosen: a larger region gains from a full copy that
 /// other edges enter as well.
 pub(crate) const IF_CONVERSION_MAX_BLOCKS: usize = 16;

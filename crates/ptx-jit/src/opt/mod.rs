@@ -7,6 +7,7 @@ pub(crate) mod barrier_slots;
 pub(crate) mod checks;
 pub(crate) mod chunk_loops;
 pub(crate) mod dce;
+mod duplicate;
 pub(crate) mod endpoint_tests;
 pub(crate) mod float_chains;
 pub(crate) mod fold_branches;

@@ -23,14 +23,19 @@
 //! Invariants: a test has no effect, and where it holds the replaced value is equal in every lane. Both
 //! copies have the side exits of the block, with the same registers. A loop's header stays its header.
 //!
-//! What it does not do: only full copies of blocks have versions, and only accesses in the block of the index
-//! profit, because behind the copies the value is a phi. A coarse warp of several CTAs has no plain copy: it
+//! Behind the copies the value is a phi, so only accesses in the block of the index profit. Where others do,
+//! in code of single warps, all code behind the fast copy is duplicated ([`version_rest`]): an index that is
+//! clamped before a loop is affine in the loop then. A coarse warp of several CTAs has no plain copy: it
 //! leaves where a test fails ([`assume`]), so that all blocks behind the test profit.
+//!
+//! What it does not do: only full copies of blocks have versions, and at most one block of a function has a
+//! version of all code behind it.
 
+use super::duplicate::duplicate;
 use super::{dce, phi_elim};
 use crate::analysis::expr::{Arith, Expr, Operand, may_change_index, operands};
 use crate::effects::reads_parameter;
-use crate::tuning::{ASSUMED_INDICES_MAX_ROUNDS, VERSION_MAX_OPS, VERSION_MAX_ROUNDS};
+use crate::tuning::{ASSUMED_INDICES_MAX_ROUNDS, VERSION_MAX_OPS, VERSION_MAX_ROUNDS, VERSION_REST_MAX_OPS};
 use crate::wir::uses::Readers;
 use crate::wir::{
     Block, BlockId, Cond, Effects, Exit, Func, Kind, Op, OpKind, Phi, Shape, Site, Term, Value,
@@ -99,6 +104,61 @@ pub(crate) fn version<E: Effects>(
     }
 }
 
+/// Makes a version of all code behind one block: indices that are clamped before a loop are affine in the
+/// whole loop then. For code of single warps; returns whether there is one.
+pub(crate) fn version_rest<E: Effects>(
+    func: &mut Func,
+    function: &Function,
+    effects: &E,
+    classify: impl Fn(&mut Func),
+) -> bool {
+    let sought = address_values(func, function, effects);
+    let readers = Readers::new(func);
+    let passed: HashSet<Value> =
+        func.blocks.iter().flat_map(|block| &block.phis).flat_map(|phi| phi.from.iter().copied()).collect();
+    // Some address of another block depends on what it computes, and differs from lane to lane in any way.
+    let serves_others = |id: &BlockId| {
+        let block = &func.blocks[id.0 as usize];
+        let is_read =
+            |def: &Value| passed.contains(def) || readers.of(*def).iter().any(|reader| reader != id);
+        let varies = |def: &&Value| sought.contains(def) && func.shapes[def.0 as usize] == Shape::Varying;
+        block.full && block.ops.iter().flat_map(|op| &op.defs).filter(varies).any(is_read)
+    };
+    let ids = (0..func.blocks.len() as u32).map(BlockId).filter(serves_others);
+    let found = ids.map(|id| (id, guesses(func, function, effects, (id, &sought))));
+    let mut found = found.filter(|(_, guesses)| !guesses.is_empty());
+    let Some((head, first)) = found.next() else { return false };
+    let before = func.clone();
+    let parts = copied_parts(func, function, effects, (head, &first));
+    let (mut version, tail) = split(func, head, &first, parts, &readers);
+    relink(func, &HashMap::from([(head, tail)]));
+    classify(func);
+    for _ in 0..ASSUMED_INDICES_MAX_ROUNDS {
+        let sought = address_values(func, function, effects);
+        let more = guesses(func, function, effects, (version.fast, &sought));
+        if more.is_empty() {
+            break;
+        }
+        let parts = copied_parts(func, function, effects, (version.fast, &more));
+        let fast = narrow(func, version.fast, &more, parts, version.plain);
+        relink(func, &HashMap::from([(version.fast, fast)]));
+        classify(func);
+        version.fast = fast;
+    }
+    let varying = |func: &Func, id: BlockId| varying_addresses(func, function, effects, id);
+    let copies = duplicate(func, tail, version.fast, VERSION_REST_MAX_OPS).inspect(|_| {
+        phi_elim::simplify(func);
+        dce::sweep(func, function, effects);
+        classify(func);
+    });
+    let gains = |(original, copy): (&BlockId, &BlockId)| varying(func, *copy) < varying(func, *original);
+    if copies.is_some_and(|copies| copies.iter().any(gains)) {
+        return true;
+    }
+    *func = before;
+    false
+}
+
 /// Assumes in a coarse warp of several CTAs that the guesses hold: where one does not, the coarse warp
 /// leaves. So there is no plain copy, and the values behind the tests are affine in all blocks, also in
 /// loops. CTAs at the edges, where clamps change indices, are not in such coarse warps
@@ -128,14 +188,7 @@ pub(crate) fn assume<E: Effects>(
         let readers = Readers::new(func);
         let mut renamed = HashMap::new();
         for (id, guesses) in found {
-            // Indices that are affine then may show that others are, behind them in the block.
-            let block = &func.blocks[id.0 as usize];
-            let changes = |op: &Op| match op.kind {
-                OpKind::Inst(site) => site.inst(function).is_some_and(may_change_index),
-                _ => false,
-            };
-            let until = block.ops.iter().rposition(changes).map_or(0, |last| last + 1);
-            let parts = parts(block, function, effects, (&guesses, until));
+            let parts = copied_parts(func, function, effects, (id, &guesses));
             if parts.own.len() > budget {
                 continue;
             }
@@ -489,6 +542,23 @@ fn parts(
     head.reverse();
     tail.reverse();
     Parts { head, own, tail }
+}
+
+/// Divides a block with guesses. The copies have all operations up to the last that may change an index:
+/// indices that are affine in the fast copy may show that others are, behind them.
+fn copied_parts(
+    func: &Func,
+    function: &Function,
+    effects: &impl Effects,
+    (id, guesses): (BlockId, &[Guess]),
+) -> Parts {
+    let block = &func.blocks[id.0 as usize];
+    let changes = |op: &Op| match op.kind {
+        OpKind::Inst(site) => site.inst(function).is_some_and(may_change_index),
+        _ => false,
+    };
+    let until = block.ops.iter().rposition(changes).map_or(0, |last| last + 1);
+    parts(block, function, effects, (guesses, until))
 }
 
 /// Adds a full block behind the others.

@@ -363,6 +363,16 @@ impl Term {
             Term::Exit(_) => Vec::new(),
         }
     }
+
+    /// Calls `f` for each block that may follow, which it may replace.
+    pub(crate) fn for_each_target_mut(&mut self, f: &mut impl FnMut(&mut BlockId)) {
+        match self {
+            Term::Goto(to) => f(to),
+            Term::If { then, els, .. } => [then, els].into_iter().for_each(f),
+            Term::Switch { targets, beyond, .. } => targets.iter_mut().chain([beyond]).for_each(f),
+            Term::Exit(_) => {}
+        }
+    }
 }
 
 /// A phi: a value that depends on the predecessor that the block was entered from.
