@@ -86,6 +86,10 @@ impl Generator<'_> {
             0..=2 => {
                 // A branch around, on all comparisons or on each of the coordinates.
                 let (skip, end) = (self.label(), self.label());
+                let skips = match self.random.chance(40) {
+                    true => format!("not.pred %q, %q;\n@%q bra {skip};"),
+                    false => format!("@!%q bra {skip};"),
+                };
                 let inside = |letter: &str, size: &str, to: &str| {
                     format!(
                         "setp.ge.s32 %q, {letter}, 0;\nsetp.lt.s32 %qq, {letter}, {size};\nand.pred {to}, %q, %qq;"
@@ -97,12 +101,12 @@ impl Generator<'_> {
                         inside("%sx", "%pw", "%qx"),
                         inside("%sy", "%ph", "%q")
                     ));
-                    self.fixed(format!("@!%q bra {skip};"));
+                    self.fixed(skips);
                 } else {
                     self.line(inside("%sx", "%pw", "%q"));
-                    self.fixed(format!("@!%q bra {skip};"));
+                    self.fixed(skips.clone());
                     self.line(inside("%sy", "%ph", "%q"));
-                    self.fixed(format!("@!%q bra {skip};"));
+                    self.fixed(skips);
                 }
                 self.read(sum);
                 if other.is_empty() {

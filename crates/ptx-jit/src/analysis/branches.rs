@@ -10,7 +10,7 @@ use crate::wir::loops::Loop;
 use crate::wir::uses::{Def, DefUse};
 use crate::wir::{Block, Cond, Func, OpKind, Shape, Site, Term, Value};
 use ptx::ir::{BlockId, Function, Terminator};
-use ptx::isa::{Cmp, Ty};
+use ptx::isa::{Cmp, Op as O, Ty};
 use std::collections::HashSet;
 
 /// The most operations between a branch and the numbers that it compares.
@@ -161,8 +161,11 @@ impl<'a> Branches<'a> {
             _ => return false,
         };
         let Some(inst) = site.inst(self.function).filter(|inst| inst.guard.is_none()) else { return false };
-        let Some(Expr { arith, ty }) = Expr::of(inst) else { return false };
         let mut values = op.uses.iter().skip(1);
+        if inst.op == O::Not && inst.mods.ty() == Ty::Pred {
+            return values.all(|value| self.follows_lanes(*value, compared, depth + 1));
+        }
+        let Some(Expr { arith, ty }) = Expr::of(inst) else { return false };
         match (arith, ty) {
             (Arith::Compare(cmp), _) => {
                 compared.ordered &= !matches!(cmp, Cmp::Eq | Cmp::Ne);
@@ -171,7 +174,7 @@ impl<'a> Branches<'a> {
                 compared.sites.push(site);
                 values.all(|value| !varies(*value))
             }
-            (Arith::And | Arith::Or | Arith::Copy, Ty::Pred) => {
+            (Arith::And | Arith::Or | Arith::Xor | Arith::Copy, Ty::Pred) => {
                 values.all(|value| self.follows_lanes(*value, compared, depth + 1))
             }
             _ => false,

@@ -9,7 +9,8 @@ use std::collections::HashMap;
 
 /// Makes a copy of a block and of all code that can follow it, and lets `from`, which goes on there, go on at
 /// the copy. Returns the copies of blocks; `None`: nothing has changed, since the code has more than so many
-/// operations, or the invariants do not permit a copy.
+/// operations, or the invariants do not permit a copy. Predecessors are right, but not in the order in which
+/// [`Func::link`] lists them.
 pub(crate) fn duplicate(
     func: &mut Func,
     start: BlockId,

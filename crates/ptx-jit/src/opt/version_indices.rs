@@ -147,6 +147,7 @@ pub(crate) fn version_rest<E: Effects>(
     }
     let varying = |func: &Func, id: BlockId| varying_addresses(func, function, effects, id);
     let copies = duplicate(func, tail, version.fast, VERSION_REST_MAX_OPS).inspect(|_| {
+        relink(func, &HashMap::new());
         phi_elim::simplify(func);
         dce::sweep(func, function, effects);
         classify(func);
