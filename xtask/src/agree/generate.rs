@@ -194,7 +194,9 @@ impl Generator<'_> {
             self.fixed(".local .align 16 .b8 loc[128];");
         }
         let mut items = self.places();
-        items.extend(self.picture_items());
+        if self.taste == Taste::Picture {
+            items.extend(self.picture_items());
+        }
         items.extend(self.first_values(!self.taste.is_alone()));
         self.begin(items, body);
     }
