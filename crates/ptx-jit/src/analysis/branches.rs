@@ -33,13 +33,15 @@ pub(crate) struct Compared {
     pub(crate) ordered: bool,
     /// The comparisons that are not uniform.
     sites: Vec<Site>,
+    /// Whether all of them compare integers of 32 bits.
+    words: bool,
     /// Phis of predicates that were followed; `None`: they are taken to depend on data.
     phis: Option<HashSet<Value>>,
 }
 
 impl Default for Compared {
     fn default() -> Self {
-        Self { numbers: Vec::new(), ordered: true, sites: Vec::new(), phis: None }
+        Self { numbers: Vec::new(), ordered: true, sites: Vec::new(), words: true, phis: None }
     }
 }
 
@@ -87,8 +89,8 @@ impl<'a> Branches<'a> {
         }
     }
 
-    /// The comparisons of a value that grows from lane to lane with a uniform one that a predicate depends
-    /// on, where they are not uniform; none if it depends on anything else that is not uniform.
+    /// The comparisons of a value of 32 bits that grows from lane to lane with a uniform one that a predicate
+    /// depends on, where they are not uniform; none if it depends on anything else that is not uniform.
     pub(crate) fn comparisons(&self, pred: Value) -> Vec<Site> {
         let mut compared = Compared { phis: Some(HashSet::new()), ..Compared::default() };
         let follows = self.follows_lanes(pred, &mut compared, 0);
@@ -96,7 +98,7 @@ impl<'a> Branches<'a> {
             Shape::Affine(affine) => affine.slope(u32::MAX).is_some_and(|slope| slope > 0),
             Shape::Bottom | Shape::Uniform(_) | Shape::Varying => false,
         };
-        match follows && compared.numbers.iter().all(grows) {
+        match follows && compared.words && compared.numbers.iter().all(grows) {
             true => compared.sites,
             false => Vec::new(),
         }
@@ -172,6 +174,7 @@ impl<'a> Branches<'a> {
                 let affine = |value: &Value| matches!(self.func.shapes[value.0 as usize], Shape::Affine(_));
                 compared.numbers.extend(values.clone().copied().filter(affine));
                 compared.sites.push(site);
+                compared.words &= matches!(inst.mods.ty(), Ty::S32 | Ty::U32 | Ty::B32);
                 values.all(|value| !varies(*value))
             }
             (Arith::And | Arith::Or | Arith::Xor | Arith::Copy, Ty::Pred) => {
