@@ -5,9 +5,9 @@
 //! ([`StateMap`](super::state_map::StateMap)). So an exit is a few stores, and the host rebuilds the frame
 //! from the table.
 
+use super::endpoint_test::Condition;
 use super::state_map::Room;
 use super::{Codegen, Repr};
-use crate::codegen::endpoint_test::Condition;
 use crate::frame::{Frame, Reason, code};
 use crate::llvm::{Likely, Value};
 use crate::wir;

@@ -5,7 +5,7 @@
 //! is in no loop, and no code behind it waits for the CTA: a place where warps continue belongs to one copy.
 
 use crate::wir::{BlockId, Func, Phi, Term, Value};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Makes a copy of a block and of all code that can follow it, and lets `from`, which goes on there, go on at
 /// the copy. Returns the copies of blocks; `None`: nothing has changed, since the code has more than so many
@@ -72,14 +72,13 @@ pub(crate) fn duplicate(
 
 /// A block and all that can follow it, in any order.
 fn reachable(func: &Func, start: BlockId) -> Vec<BlockId> {
-    let (mut found, mut at) = (vec![start], 0);
-    while let Some(id) = found.get(at) {
-        at += 1;
-        for to in func.blocks[id.0 as usize].term.successors() {
-            if !found.contains(&to) {
-                found.push(to);
-            }
-        }
+    let (mut found, mut left) = (vec![start], vec![start]);
+    let mut seen = HashSet::from([start]);
+    while let Some(id) = left.pop() {
+        let next = func.blocks[id.0 as usize].term.successors();
+        let new: Vec<BlockId> = next.into_iter().filter(|to| seen.insert(*to)).collect();
+        found.extend(&new);
+        left.extend(new);
     }
     found
 }
