@@ -19,11 +19,14 @@ mod coarse_tests;
 mod cta;
 mod grace;
 mod grid;
+mod launching;
 mod native_cta;
 mod native_frames;
 mod portion;
 mod seed;
 #[cfg(test)]
 mod tests;
+mod worker;
 
-pub(crate) use grid::{CtaCache, GridRun, GridTrap, Outcome, RESIDENT_BYTES, run_grid};
+pub(crate) use grid::{Outcome, RESIDENT_BYTES, run_grid};
+pub(crate) use launching::{CtaCache, GridRun, GridTrap};
