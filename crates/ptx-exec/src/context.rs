@@ -26,6 +26,8 @@ pub(crate) struct LaunchContext<'a> {
     pub(crate) source: &'a ptx::check::module::Source,
     /// Native code of the kernel, if it is used.
     pub(crate) native: Option<&'a dyn Native>,
+    /// Bytes of stack that the thread has for native code ([`Native::stack`]).
+    pub(crate) stack: usize,
     /// Source of native code that becomes available during the launch.
     pub(crate) supply: Option<&'a dyn Supply>,
     /// The traced thread, if any.
@@ -88,11 +90,11 @@ impl<'a> LaunchContext<'a> {
 }
 
 impl LaunchContext<'_> {
-    /// With native code, if the supply has code that needs no special stack.
+    /// With native code, if the supply has code for which the thread has the stack.
     pub(crate) fn supplied(&self) -> Self {
         match (self.native, self.supply) {
             (None, Some(supply)) => {
-                Self { native: supply.native().filter(|native| native.stack() == 0), ..*self }
+                Self { native: supply.native().filter(|native| native.stack() <= self.stack), ..*self }
             }
             (Some(_), _) | (None, None) => *self,
         }
@@ -101,7 +103,7 @@ impl LaunchContext<'_> {
     /// With native code for single warps, if the code is supplied and there is some.
     pub(crate) fn for_single_warps(&self) -> Self {
         let supplied = self.supply.and_then(|supply| supply.for_single_warps());
-        Self { native: supplied.filter(|native| native.stack() == 0).or(self.native), ..*self }
+        Self { native: supplied.filter(|native| native.stack() <= self.stack).or(self.native), ..*self }
     }
 
     pub(crate) fn function(&self, index: u32) -> Option<&Function> {

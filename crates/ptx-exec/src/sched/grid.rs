@@ -8,6 +8,10 @@
 //! waking costs ([`super::worker`]). Threads take CTAs in batches that shrink towards the end of the grid. If
 //! CTAs may wait for each other, batches have one CTA, so that CTAs with lower numbers always start first.
 //!
+//! Native code may need more stack than a thread has. A launch that begins with such code has threads of its
+//! own. Where such code is supplied later, each thread of the launch starts one with that stack between two
+//! CTAs, which goes on in its place.
+//!
 //! A trap stops all CTAs that start later than the trapped one. Earlier CTAs continue for a [grace
 //! period](super::grace), unless they only wait. If one of them traps too, its trap is the result of the
 //! launch.
@@ -82,7 +86,7 @@ pub(crate) fn run_grid(run: GridRun) -> Outcome {
     let memory = Arc::clone(&run.memory);
     // Threads without memory for a resident CTA would only wait.
     let fit =
-        run.context().function(run.kernel).map_or(1, |function| RESIDENT_BYTES / run.cta_bytes(function));
+        run.context(0).function(run.kernel).map_or(1, |function| RESIDENT_BYTES / run.cta_bytes(function));
     let threads = u64::from(run.threads).min(count).min(fit).max(1) as u32;
     let finished = run.progress.clone().unwrap_or_default();
     finished.store(0, Ordering::Relaxed);
@@ -129,13 +133,13 @@ pub(crate) fn run_grid(run: GridRun) -> Outcome {
 fn on_kept_threads(launching: &Arc<Launching>, pool: &Pool) {
     let Launching { threads, count, .. } = **launching;
     let work = Arc::clone(launching);
-    let helpers = Helpers::new(pool, threads, Arc::new(move |thread| work.work(thread, None)));
+    let helpers = Helpers::new(pool, threads, Arc::new(move |thread| work.work(thread, 0, None)));
     let many = threads > 1 && count.saturating_mul(u64::from(launching.run.shape.warps())) >= MANY_WARPS;
     if many {
         helpers.call();
     }
     let alone = threads > 1 && !many;
-    launching.work(0, alone.then_some(&helpers));
+    launching.work(0, 0, alone.then_some(&helpers));
     helpers.finish();
 }
 
@@ -148,7 +152,7 @@ impl GridRun {
     }
 }
 
-/// A thread's progress in a launch.
+/// A thread's progress in a launch. It may move to another thread between CTAs.
 struct Progress<'a> {
     worker: Worker<'a>,
     cached: CachedCta,
@@ -166,14 +170,17 @@ struct Progress<'a> {
     long: u32,
 }
 
+/// Threads with `stack` bytes for native code.
+fn deep(stack: usize) -> std::thread::Builder {
+    std::thread::Builder::new().stack_size(STACK_BYTES + stack)
+}
+
 impl Launching {
     /// Runs the launch on new threads whose stacks are larger by `stack` bytes.
     fn on_own_threads(&self, stack: usize) {
         std::thread::scope(|scope| {
             for thread in 0..self.threads {
-                let started = std::thread::Builder::new()
-                    .stack_size(STACK_BYTES + stack)
-                    .spawn_scoped(scope, move || self.work(thread, None));
+                let started = deep(stack).spawn_scoped(scope, move || self.work(thread, stack, None));
                 if started.is_err() && thread == 0 {
                     let bytes = (STACK_BYTES + stack) as u64;
                     self.found().error.get_or_insert(MemoryError::Host { bytes });
@@ -182,10 +189,12 @@ impl Launching {
         });
     }
 
-    /// The part of the launch that one thread does. `helpers`: how to wake more threads.
-    pub(crate) fn work(&self, thread: u32, helpers: Option<&Helpers<'_>>) {
+    /// The part of the launch that one thread does. `stack`: the bytes that it has for native code.
+    /// `helpers`: how to wake more threads.
+    pub(crate) fn work(&self, thread: u32, stack: usize, helpers: Option<&Helpers<'_>>) {
         let run = &self.run;
-        let Some(bytes) = run.context().function(run.kernel).map(|function| run.cta_bytes(function)) else {
+        let Some(bytes) = run.context(stack).function(run.kernel).map(|function| run.cta_bytes(function))
+        else {
             return;
         };
         let native = run.native.as_ref().map(Arc::downgrade);
@@ -201,7 +210,7 @@ impl Launching {
         let mut progress =
             Progress { worker, cached, resident, spare, prefer_new: true, idle: 0, last: None, long: 0 };
         let limit = (RESIDENT_BYTES / bytes / u64::from(self.threads)).max(MIN_RESIDENT);
-        self.run_ctas(&mut progress, limit);
+        self.on_this_thread(&mut progress, limit, stack);
         let Progress { worker, mut cached, mut spare, .. } = progress;
         worker.add();
         if !cached.cache.exits.is_empty() {
@@ -219,13 +228,39 @@ impl Launching {
         }
     }
 
-    /// The loop over CTAs, with at most `limit` resident ones.
-    fn run_ctas(&self, progress: &mut Progress<'_>, limit: u64) {
+    /// Runs CTAs on this thread, with at most `limit` resident ones. If code is supplied that needs more
+    /// than the thread's `stack` bytes, a thread that has them goes on, while this one waits.
+    fn on_this_thread(&self, progress: &mut Progress<'_>, limit: u64, stack: usize) {
+        let Some(more) = self.run_ctas(progress, limit, stack, true) else { return };
+        let moved = std::thread::scope(|scope| {
+            let go_on = || self.on_this_thread(&mut *progress, limit, more);
+            deep(more).spawn_scoped(scope, go_on).is_ok()
+        });
+        if !moved {
+            self.run_ctas(progress, limit, stack, false);
+        }
+    }
+
+    /// The loop over CTAs. Stops if code is supplied that needs more than `stack` bytes, if it `may_move` to
+    /// another thread; returns how many the code needs.
+    fn run_ctas(
+        &self,
+        progress: &mut Progress<'_>,
+        limit: u64,
+        stack: usize,
+        may_move: bool,
+    ) -> Option<usize> {
         let run = &self.run;
-        let context = run.context();
+        let context = run.context(stack);
         let _withdrawal = Withdrawal;
         let Progress { worker, cached, resident, spare, prefer_new, idle, last, long } = progress;
         loop {
+            if may_move
+                && let Some(supply) = &run.supply
+                && let Some(more) = supply.native().map(|native| native.stack()).filter(|more| *more > stack)
+            {
+                return Some(more);
+            }
             let has_room = (resident.len() as u64) < limit;
             let fresh = if has_room && (*prefer_new || resident.is_empty()) {
                 self.start(worker, spare, resident.is_empty())
@@ -234,7 +269,7 @@ impl Launching {
             };
             *prefer_new = fresh.is_none();
             let is_fresh = fresh.is_some();
-            let Some(mut cta) = fresh.or_else(|| resident.pop_front()) else { return };
+            let mut cta = fresh.or_else(|| resident.pop_front())?;
             worker.place.set(cta.place);
             if let Some(stamps) = &run.stamps {
                 match (is_fresh, *last == Some(cta.place)) {
@@ -316,7 +351,7 @@ impl Launching {
         let running = frame.acts.iter().filter(|act| act.lanes >> lane & 1 != 0).max_by_key(|act| act.depth);
         let running = running.filter(|act| of_program && act.function == stopped.function);
         let registers = running.map(|act| LaneRegisters::of(&act.regs, lane));
-        let lanes = (!of_program).then(|| cta.whereabouts(&self.run.context())).flatten();
+        let lanes = (!of_program).then(|| cta.whereabouts(&self.run.context(0))).flatten();
         let trap = GridTrap { stopped, ctaid: cta.ctaid(), warp, tid, nearest, registers, lanes };
         found.trap = Some(FoundTrap { trap, place });
     }
@@ -351,7 +386,7 @@ impl Launching {
     /// Checks that the host has memory for the registers of a CTA, where this is uncertain.
     fn check_host_memory(&self) -> Result<(), MemoryError> {
         const MUCH: u64 = 16 << 20;
-        let registers = self.run.context().function(self.run.kernel).map_or(0, |f| register_bytes(f.regs));
+        let registers = self.run.context(0).function(self.run.kernel).map_or(0, |f| register_bytes(f.regs));
         let bytes = registers.saturating_mul(u64::from(self.run.shape.warps()));
         let fits = || usize::try_from(bytes).is_ok_and(|n| Vec::<u8>::new().try_reserve_exact(n).is_ok());
         if bytes < MUCH || attempt(fits) { Ok(()) } else { Err(MemoryError::Host { bytes }) }

@@ -93,9 +93,11 @@ impl GridRun {
         End { deadline: self.deadline, cancel: self.cancel.as_deref(), enough, conflict }
     }
 
-    pub(super) fn context(&self) -> LaunchContext<'_> {
+    /// `stack`: the bytes of stack that the thread has for native code ([`Native::stack`]).
+    pub(super) fn context(&self, stack: usize) -> LaunchContext<'_> {
         LaunchContext {
             code: &self.code,
+            stack,
             functions: self.functions,
             address_size: self.address_size,
             source: &self.source,

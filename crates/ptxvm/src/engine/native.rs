@@ -358,10 +358,8 @@ impl Waiting {
 
 impl Supply for Waiting {
     fn native(&self) -> Option<&dyn Native> {
-        if let Some(first) = self.slot.first() {
-            // Threads of a running launch have the stack that they have.
-            let code = self.slot.code().filter(|code| code.stack() <= first.stack());
-            return Some(&**code.unwrap_or(first));
+        if let Some(code) = self.slot.code() {
+            return Some(&**code);
         }
         if self.slot.begun.load(Ordering::Relaxed) {
             return None;
@@ -577,7 +575,7 @@ impl Jit {
             }
         }
         self.shared.begin_rest(kernel, &slot);
-        // Code that needs much stack is used only by launches that begin with it.
+        // Threads with much stack are started only for code that is complete.
         if slot.is_partial() && (alone || slot.code().is_some_and(|code| code.stack() > 0)) {
             slot.rest.wait(&until, None);
         }

@@ -7,16 +7,17 @@ use ptxvm::{Arg, CodeCache, Cpu, Engine, Launch, Options, Vm};
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-/// A kernel of so many conditions, each of another bit of what was computed before. LLVM's usual passes take
-/// half a minute for 400 of them.
+/// A kernel of so many conditions, each of another bit of what was computed before, in a loop. LLVM's usual
+/// passes take half a minute for 400 of them.
 fn text(conditions: u32) -> String {
-    let mut text = ".version 6.4\n.target sm_70\n.address_size 64\n.visible .entry large(.param .u64 out)\n{
+    let mut text = ".version 6.4\n.target sm_70\n.address_size 64
+        .visible .entry large(.param .u64 out, .param .u32 rounds)\n{
         .reg .b32 %r<9>; .reg .b64 %d<4>; .reg .pred %p<2>;
-        ld.param.u64 %d1, [out];
+        ld.param.u64 %d1, [out]; ld.param.u32 %r7, [rounds];
         mov.u32 %r1, %tid.x;
         mov.u32 %r3, %ctaid.x;
         mov.u32 %r6, %ntid.x;
-        mad.lo.u32 %r6, %r3, %r6, %r1;\n"
+        mad.lo.u32 %r6, %r3, %r6, %r1;\nROUND:\n"
         .to_owned();
     for i in 0..conditions {
         let (bit, divisor, mix) = (1 << (i % 13), i + 3, i * 7919);
@@ -29,13 +30,14 @@ fn text(conditions: u32) -> String {
         )
         .expect("to memory");
     }
-    text + "mul.wide.u32 %d2, %r6, 4; add.u64 %d2, %d2, %d1; st.global.u32 [%d2], %r1; ret; }\n"
+    text + "sub.u32 %r7, %r7, 1; setp.ne.u32 %p1, %r7, 0; @%p1 bra ROUND;
+        mul.wide.u32 %d2, %r6, 4; add.u64 %d2, %d2, %d1; st.global.u32 [%d2], %r1; ret; }\n"
 }
 
 /// What each thread has at the end, computed without us.
-fn expected(conditions: u32, tid: u32, cta: u32, first: u32) -> u32 {
+fn expected((conditions, rounds): (u32, u32), tid: u32, cta: u32, first: u32) -> u32 {
     let mut value = tid;
-    for i in 0..conditions {
+    for i in (0..rounds).flat_map(|_| 0..conditions) {
         if value & (1 << (i % 13)) == 0 {
             value = (value.wrapping_mul(cta).wrapping_add(i) % (i + 3)).wrapping_add(first);
         }
@@ -59,11 +61,11 @@ fn a_large_kernel_is_optimised_while_launches_continue() {
     let kernel = module.kernel("large").expect("there");
     let before: Vec<u32> = (0..64 * 128).map(|i: u32| i.wrapping_mul(2_654_435_761)).collect();
     let expected: Vec<u32> =
-        (0..).zip(&before).map(|(i, first)| expected(CONDITIONS, i % 128, i / 128, *first)).collect();
+        (0..).zip(&before).map(|(i, first)| expected((CONDITIONS, 1), i % 128, i / 128, *first)).collect();
     let run = || {
         let out = vm.buffer(&before).expect("memory");
         let launch = Launch::new([64, 1, 1], [128, 1, 1]).engine(Engine::Jit);
-        let launch = launch.args(&kernel, &[Arg::buffer(&out)]).expect("arguments");
+        let launch = launch.args(&kernel, &[Arg::buffer(&out), 1u32.into()]).expect("arguments");
         let report = vm.launch(&kernel, &launch).expect("it runs");
         assert!(report.ran.native, "not in native code");
         assert_eq!(out.read().expect("to be read"), expected);
@@ -144,17 +146,48 @@ fn a_large_kernel_runs_on_a_small_stack() {
         for threads in [1, 2] {
             let out = vm.buffer(&before).expect("memory");
             let launch = Launch::new([8, 1, 1], [128, 1, 1]).threads(threads).engine(Engine::Jit);
-            let launch = launch.args(&kernel, &[Arg::buffer(&out)]).expect("arguments");
+            let launch = launch.args(&kernel, &[Arg::buffer(&out), 1u32.into()]).expect("arguments");
             let report = vm.launch(&kernel, &launch).expect("it runs");
             assert!(report.ran.native, "not in native code");
             for (i, (found, first)) in (0..).zip(out.read().expect("to be read").into_iter().zip(&before)) {
-                assert_eq!(found, expected(CONDITIONS, i % 128, i / 128, *first), "thread {i}");
+                assert_eq!(found, expected((CONDITIONS, 1), i % 128, i / 128, *first), "thread {i}");
             }
         }
     };
     // Frames of this code take most of a megabyte.
     let small = std::thread::Builder::new().stack_size(256 << 10).spawn(run).expect("a thread");
     small.join().expect("no panic");
+}
+
+/// The threads of a running launch have too small a stack for the code. The launch is one that does not wait
+/// for it: few instructions, many times.
+#[test]
+fn a_running_launch_switches_to_code_that_needs_much_stack() {
+    const CONDITIONS: u32 = 300;
+    for threads in [1, 2] {
+        let mut rounds = 2048;
+        loop {
+            let vm = Vm::with(Options { cache: CodeCache::Off, ..Options::default() }).expect("a device");
+            let module = vm.load("large.ptx", &text(CONDITIONS)).expect("accepted");
+            let kernel = module.kernel("large").expect("there");
+            let before: Vec<u32> = (0..6 * 32).map(|i: u32| i.wrapping_mul(2_654_435_761)).collect();
+            let out = vm.buffer(&before).expect("memory");
+            let launch = Launch::new([6, 1, 1], [32, 1, 1]).threads(threads).engine(Engine::Auto);
+            let launch = launch.args(&kernel, &[Arg::buffer(&out), rounds.into()]).expect("arguments");
+            let report = vm.launch(&kernel, &launch).expect("it runs");
+            for (i, (found, first)) in (0..).zip(out.read().expect("to be read").into_iter().zip(&before)) {
+                let expected = expected((CONDITIONS, rounds), i % 32, i / 32, *first);
+                assert_eq!(found, expected, "thread {i}, {rounds} rounds");
+            }
+            if report.ran.native {
+                let native = report.ran.native_instructions;
+                assert!((1..report.warp_instructions).contains(&native), "native: {native}");
+                break;
+            }
+            rounds *= 4;
+            assert!(rounds < 1 << 18, "{threads} threads: never in native code");
+        }
+    }
 }
 
 /// The accumulators of [`syncs`]: all of them are live everywhere.
