@@ -186,13 +186,15 @@ impl Rows {
         let row = self.width * self.size;
         let pattern = self.pattern.to_le_bytes();
         let pattern = &pattern[..self.size];
-        let chunk: Vec<u8> = pattern.iter().copied().cycle().take(row.min(CHUNK)).collect();
-        for line in 0..self.height {
-            let start = self.address + (line * self.pitch) as u64;
-            if pattern.iter().all(|byte| *byte == pattern[0]) {
+        let lines = (0..self.height).map(|line| self.address + (line * self.pitch) as u64);
+        if pattern.iter().all(|byte| *byte == pattern[0]) {
+            for start in lines {
                 driver.vm.fill(start, pattern[0], row as u64).map_err(|_| Status::IllegalAddress)?;
-                continue;
             }
+            return Ok(());
+        }
+        let chunk = pattern.repeat(row.min(CHUNK) / self.size);
+        for start in lines {
             for at in (0..row).step_by(CHUNK) {
                 let part = &chunk[..CHUNK.min(row - at)];
                 driver.vm.write(start + at as u64, part).map_err(|_| Status::IllegalAddress)?;

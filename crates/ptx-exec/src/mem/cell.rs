@@ -79,6 +79,17 @@ impl<T: Cell> Place<T> {
         Self { address: address as usize, cell: PhantomData }
     }
 
+    /// This cell and those behind it, as many as `count`.
+    ///
+    /// # Safety
+    /// As for [`Place::new`], for each of them; the caller chooses a lifetime within which that holds.
+    #[inline(always)]
+    pub(super) unsafe fn following<'a>(self, count: usize) -> &'a [T::Atomic] {
+        let first: *const T::Atomic = std::ptr::with_exposed_provenance(self.address);
+        // SAFETY: by the caller's promise, as in `atomic`.
+        unsafe { std::slice::from_raw_parts(first, count) }
+    }
+
     #[inline(always)]
     fn atomic<'a>(self) -> &'a T::Atomic {
         let at: *const T::Atomic = std::ptr::with_exposed_provenance(self.address);

@@ -75,7 +75,7 @@ impl Memory {
     /// Writes the pattern to bytes of an allocation or window; where there is none, makes them zero.
     pub(super) fn repeat(&self, start: u64, bytes: u64) {
         match self.store.fill.get() {
-            Some(fill) => self.put(start, bytes, |at, out| *out = fill.word(at)),
+            Some(fill) => self.put_by(start, bytes, |at| fill.word(at)),
             None => self.zero(start, bytes),
         }
     }
@@ -83,9 +83,9 @@ impl Memory {
     /// Writes the pattern to rows of words: each word of a row is the same word of the pattern.
     pub(super) fn repeat_words(&self, start: u64, rows: u64) {
         let Some(fill) = self.store.fill.get() else { return };
-        self.put(start, rows * LOCAL_ROW, |at, out| {
+        self.put_by(start, rows * LOCAL_ROW, |at| {
             let [a, b, c, d, ..] = fill.word(at / LOCAL_ROW * LOCAL_WORD);
-            *out = [a, b, c, d, a, b, c, d];
+            [a, b, c, d, a, b, c, d]
         });
     }
 }

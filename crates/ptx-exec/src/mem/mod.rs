@@ -32,6 +32,7 @@ mod admit;
 mod allocator;
 mod arena;
 mod b128;
+mod bytes;
 mod cell;
 mod exclusive;
 mod export;
@@ -468,13 +469,7 @@ impl Memory {
     pub fn write(&self, address: u64, from: &[u8]) -> Result<(), MemoryError> {
         self.inside(address, from.len() as u64, Access::ReadWrite)?;
         self.host_accesses(address, from.len() as u64, HostAccessKind::Write);
-        self.put(address, from.len() as u64, |at, out: &mut [u8; 8]| {
-            let from = &from[at as usize..];
-            match from.first_chunk() {
-                Some(word) => *out = *word,
-                None => out[..from.len()].copy_from_slice(from),
-            }
-        });
+        self.put(address, from);
         Ok(())
     }
 
@@ -496,7 +491,7 @@ impl Memory {
     pub fn fill(&self, address: u64, byte: u8, bytes: u64) -> Result<(), MemoryError> {
         self.inside(address, bytes, Access::ReadWrite)?;
         self.host_accesses(address, bytes, HostAccessKind::Write);
-        self.put(address, bytes, |_, out| *out = [byte; 8]);
+        self.put_same(address, bytes, byte);
         Ok(())
     }
 
@@ -704,33 +699,19 @@ impl Memory {
         debug_assert!(!self.store.regions.functions.contains(&address));
         // SAFETY: private to this module. All callers pass addresses inside an allocation or window, which
         // are committed, or inside host memory, which stays valid by the promise of `adopt` or `reach_host`.
-        // They proceed in aligned steps (`split`), and `self` outlives the use of the place.
+        // They proceed in aligned steps, and `self` outlives the use of the place.
         unsafe { Place::new(address) }
     }
 
-    /// Loads bytes whose bounds the caller has checked.
-    fn get(&self, address: u64, to: &mut [u8]) {
-        let (head, middle, tail) = split(address, to.len() as u64);
-        for at in head.chain(tail) {
-            to[at as usize] = self.checked_place::<u8>(address + at).load();
+    /// The whole words of a range that the caller has checked, as for [`Memory::checked_place`]. The range is
+    /// aligned, or empty.
+    fn checked_words(&self, address: u64, range: &Range<u64>) -> &[AtomicU64] {
+        if range.is_empty() {
+            return &[];
         }
-        for at in middle.step_by(8) {
-            let value = self.checked_place::<u64>(address + at).load();
-            to[at as usize..at as usize + 8].copy_from_slice(&value.to_le_bytes());
-        }
-    }
-
-    /// Stores bytes that `next` supplies, eight at a time where the alignment allows.
-    fn put(&self, address: u64, bytes: u64, mut next: impl FnMut(u64, &mut [u8; 8])) {
-        let (head, middle, tail) = split(address, bytes);
-        let mut buffer = [0; 8];
-        for at in head.chain(tail) {
-            next(at, &mut buffer);
-            self.checked_place::<u8>(address + at).store(buffer[0]);
-        }
-        for at in middle.step_by(8) {
-            next(at, &mut buffer);
-            self.checked_place::<u64>(address + at).store(u64::from_le_bytes(buffer));
+        // SAFETY: as in `checked_place`; `self` is borrowed as long as the words.
+        unsafe {
+            self.checked_place::<u64>(address + range.start).following((range.end - range.start) as usize / 8)
         }
     }
 
@@ -741,16 +722,9 @@ impl Memory {
         }
         let end = start + bytes;
         let released = if bytes >= LARGE { self.release(start, end) } else { start..start };
-        self.put(start, released.start - start, |_, out| *out = [0; 8]);
-        self.put(released.end, end - released.end, |_, out| *out = [0; 8]);
+        self.put_same(start, released.start - start, 0);
+        self.put_same(released.end, end - released.end, 0);
     }
-}
-
-/// Splits a range of offsets into single bytes, whole words of eight bytes, and the remaining bytes.
-fn split(address: u64, bytes: u64) -> (Range<u64>, Range<u64>, Range<u64>) {
-    let head = (address.wrapping_neg() % 8).min(bytes);
-    let middle = (bytes - head) / 8 * 8;
-    (0..head, head..head + middle, head + middle..bytes)
 }
 
 impl Allocation {

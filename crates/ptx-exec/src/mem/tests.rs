@@ -166,6 +166,15 @@ fn the_host_copies_at_any_alignment() {
             let mut expected = [0xaa; 100];
             expected[start as usize..(start + length) as usize].copy_from_slice(&bytes);
             assert_eq!(all, expected);
+            memory.fill(at + start, 0x55, length).expect("in bounds");
+            memory.read(at, &mut all).expect("in bounds");
+            let filled = expected.iter().enumerate();
+            let filled = filled.map(|(i, byte)| match (start..start + length).contains(&(i as u64)) {
+                true => 0x55,
+                false => *byte,
+            });
+            assert!(filled.eq(all));
+            memory.write(at + start, &bytes).expect("in bounds");
             let mut part = vec![0; length as usize];
             memory.read(at + start, &mut part).expect("in bounds");
             assert_eq!(part, bytes);

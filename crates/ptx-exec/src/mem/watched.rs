@@ -54,11 +54,7 @@ impl Memory {
         for (address, bytes) in kept {
             // The allocation may have been freed meanwhile.
             if self.inside(address, bytes.len() as u64, Access::Read).is_ok() {
-                self.put(address, bytes.len() as u64, |at, out: &mut [u8; 8]| {
-                    let rest = &bytes[at as usize..];
-                    let n = rest.len().min(8);
-                    out[..n].copy_from_slice(&rest[..n]);
-                });
+                self.put(address, &bytes);
             }
         }
     }
@@ -94,11 +90,7 @@ impl Memory {
             let at = PART * if backwards { parts - 1 - number } else { number };
             let part = &mut part[..(bytes - at).min(PART) as usize];
             self.get(from + at, part);
-            self.put(to + at, part.len() as u64, |at, out: &mut [u8; 8]| {
-                let rest = &part[at as usize..];
-                let n = rest.len().min(8);
-                out[..n].copy_from_slice(&rest[..n]);
-            });
+            self.put(to + at, part);
         }
         self.host_accesses(from, bytes, HostAccessKind::Copy { to });
         Ok(())
