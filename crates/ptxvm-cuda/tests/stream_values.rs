@@ -118,7 +118,8 @@ fn batches_are_nodes_of_graphs() {
     let first = params(&operations);
     let node = api
         .make("cuGraphAddBatchMemOpNode", |out: *mut usize| (out, graph, 0usize, 0usize, &raw const first));
-    let wrong = params(&[[WRITE_32, at + 2, 0, 0, 0, 0]]);
+    let misaligned = [[WRITE_32, at + 2, 0, 0, 0, 0]];
+    let wrong = params(&misaligned);
     let mut other = 0usize;
     let added =
         api.call("cuGraphAddBatchMemOpNode", (&raw mut other, graph, 0usize, 0usize, &raw const wrong));
@@ -138,7 +139,8 @@ fn batches_are_nodes_of_graphs() {
     api.ok("cuStreamSynchronize", (stream,));
     assert_eq!(api.read(at, 2), [5, 7]);
 
-    let second = params(&[[WRITE_32, at, 6, 0, 0, 0]]);
+    let only_write = [[WRITE_32, at, 6, 0, 0, 0]];
+    let second = params(&only_write);
     api.ok("cuGraphExecBatchMemOpNodeSetParams", (executable, node, &raw const second));
     api.ok("cuGraphLaunch", (executable, stream));
     api.ok("cuStreamSynchronize", (stream,));
