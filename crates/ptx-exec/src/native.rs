@@ -208,6 +208,8 @@ pub struct NativeCache {
     /// Buffer for registers that pass between the frame and native code in another representation than the
     /// register file's.
     pub room: Vec<Line>,
+    /// The slot memory of a warp that runs without its CTA ([`CtaCode::bytes`]). Nothing stays in it.
+    pub slots: Vec<Line>,
     /// Room for postponed reductions, which native code fills; no room if the code postpones none. Empty
     /// outside of native code.
     pub reductions: Vec<[u64; 2]>,

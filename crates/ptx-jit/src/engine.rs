@@ -288,6 +288,11 @@ impl Native for Compiled {
         let Some(entry) = self.entry else { return NativeStop::Declined };
         let (windows, beside) = (call.mem.windows(), beside(call.mem));
         let grid = &call.warp.grid;
+        let slots = (self.made.cta.bytes as usize).div_ceil(size_of::<Line>());
+        if call.cache.slots.len() < slots {
+            call.cache.slots.resize(slots, Line::default());
+        }
+        let kept = call.cache.slots.as_mut_ptr().cast();
         let mut frame = Frame {
             carry: &mut call.warp.carry,
             clock: &mut call.warp.clock,
@@ -297,6 +302,7 @@ impl Native for Compiled {
             mask: call.mask,
             live: call.warp.live,
             block: call.block,
+            kept,
             ..frame(grid, (windows, beside), call.regs, call.cache)
         };
         frame.warp[0] = call.warp.warpid;

@@ -21,8 +21,8 @@ use crate::opt::chunk_loops::Sections;
 use crate::opt::prefetch::{Prefetching, deferred};
 use crate::opt::version_unmasked::Versioning;
 use crate::opt::{
-    barrier_slots, dce, endpoint_tests, float_chains, fold_branches, gvn, narrow_lanes, phi_elim, sink_masks,
-    version_indices, version_prefix, warp_strips,
+    barrier_slots, dce, endpoint_tests, float_chains, fold_branches, gvn, narrow_lanes, order_sections,
+    phi_elim, sink_masks, version_indices, version_prefix, warp_strips,
 };
 use crate::target::Target;
 use crate::tuning::{
@@ -84,6 +84,8 @@ pub enum Pass {
     VersionUnmasked,
     /// Which sections of blocks are executed chunk by chunk, and where deferred prefetches are issued.
     ChunkLoops,
+    /// The order of the operations in an iteration of these loops.
+    OrderSections,
     /// Which branches decide by the first and the last lane, where they can.
     EndpointTests,
     /// Which blocks of a coarse warp are executed warp by warp, with shared memory in registers.
@@ -98,7 +100,7 @@ pub enum Pass {
 
 impl Pass {
     /// All passes, in their order.
-    pub const ALL: [Pass; 26] = [
+    pub const ALL: [Pass; 27] = [
         Pass::Divergence,
         Pass::IfConvert,
         Pass::Build,
@@ -120,6 +122,7 @@ impl Pass {
         Pass::BarrierSlots,
         Pass::VersionUnmasked,
         Pass::ChunkLoops,
+        Pass::OrderSections,
         Pass::EndpointTests,
         Pass::WarpStrips,
         Pass::VersionPrefix,
@@ -152,6 +155,7 @@ impl Pass {
             Pass::VersionPrefix => "version-prefix",
             Pass::VersionUnmasked => "version-unmasked",
             Pass::ChunkLoops => "chunk-loops",
+            Pass::OrderSections => "order-sections",
             Pass::SinkMasks => "sink-masks",
             Pass::NarrowLanes => "narrow-lanes",
             Pass::EndpointTests => "endpoint-tests",
@@ -411,6 +415,9 @@ pub(crate) fn plan_memory(
             block.sections = sections;
         }
         deferred::issue(func, function, launch);
+    }
+    if passes.has(Pass::OrderSections) {
+        order_sections::order(func, function, target.level());
     }
     if passes.has(Pass::EndpointTests) {
         for (id, test) in endpoint_tests::find(func, function, analyses) {

@@ -48,6 +48,7 @@ pub fn after(
         | Pass::VersionPrefix
         | Pass::VersionUnmasked
         | Pass::ChunkLoops
+        | Pass::OrderSections
         | Pass::SinkMasks
         | Pass::NarrowLanes
         | Pass::EndpointTests
@@ -122,6 +123,7 @@ pub fn on_text(
         | Pass::VersionPrefix
         | Pass::VersionUnmasked
         | Pass::ChunkLoops
+        | Pass::OrderSections
         | Pass::SinkMasks
         | Pass::NarrowLanes
         | Pass::EndpointTests

@@ -452,6 +452,14 @@ pub(crate) const CHUNK_LOOP_MIN_PARALLEL_OPS: usize = 8;
 /// How many operations a chunk loop must have for each value that goes through memory. Chosen.
 pub(crate) const CHUNK_LOOP_MIN_OPS_PER_SPILL: usize = 4;
 
+/// The registers of a vector's lanes that an estimate of the moves between registers and memory leaves to
+/// constants and intermediate results. Chosen.
+pub(crate) const ORDER_SPARE_REGISTERS: usize = 4;
+
+/// The loads that a store of a vector counts as. Measured on a Zen 4: a store of 64 bytes takes two cycles, a
+/// load one, and an operand in memory costs no instruction.
+pub(crate) const ORDER_STORE_COST: usize = 2;
+
 /// The most masks that are put together from parts that warp strips leave in memory. Chosen: a section has a
 /// few.
 pub(crate) const WARP_STRIP_MAX_MASKS: u32 = 32;

@@ -159,6 +159,7 @@ struct Progress<'a> {
     /// Resident CTAs, in the order in which they run.
     resident: VecDeque<Box<Cta>>,
     /// CTAs that have finished, whose memory the next ones use.
+    #[expect(clippy::vec_box, reason = "a CTA is large, and moves between lists for every slice")]
     spare: Vec<Box<Cta>>,
     /// Whether a CTA that has not started comes before resident ones.
     prefer_new: bool,

@@ -65,13 +65,21 @@ impl<'a> Codegen<'a> {
     /// On the edge into a loop, stores the values that have a slot in the loop.
     pub(super) fn enter_barrier_slots(&mut self, from: BlockId, to: BlockId) {
         let stored = self.slots().stored_on(from, to);
-        let Some(on) = self.if_whole() else { return };
+        // A warp that runs without its CTA does not wait in native code, but reads values from slots alone.
+        let on = if self.slots().room() == 0 {
+            let Some(on) = self.if_whole() else { return };
+            Some(on)
+        } else {
+            None
+        };
         self.read_slot(stored.iter().map(|(_, name)| *name));
         let place = self.barrier_slot_memory();
         for (kept, name) in stored {
             self.pack(&kept, name, self.b.offset(place, u64::from(kept.offset)));
         }
-        self.b.br(on);
-        self.b.position_at_end(on);
+        if let Some(on) = on {
+            self.b.br(on);
+            self.b.position_at_end(on);
+        }
     }
 }

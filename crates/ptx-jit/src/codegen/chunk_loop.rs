@@ -8,6 +8,7 @@
 //! has stored it.
 
 use super::check_coalesce::CoalescedChecks;
+use super::emitted_values::NumberedRepr;
 use super::interleaved::InterleavedGroups;
 use super::{Codegen, Repr};
 use crate::llvm::{Block, IntPred, Likely, Value};
@@ -22,22 +23,28 @@ pub(super) struct ChunkLoops {
     /// The LLVM block in which stack memory is allocated: the first block of the function.
     pub(super) rooms: Block,
     places: Vec<Value>,
+    /// The slot memory, while a chunk loop is emitted.
+    pub(super) slot_memory: Option<Value>,
     /// Shapes that values have within an iteration, where these differ from the shapes outside.
     pub(super) shapes: HashMap<wir::Value, Shape>,
 }
 
 impl ChunkLoops {
     pub(super) fn new(rooms: Block) -> Self {
-        Self { rooms, places: Vec::new(), shapes: HashMap::new() }
+        Self { rooms, places: Vec::new(), slot_memory: None, shapes: HashMap::new() }
     }
 }
 
 impl Codegen<'_> {
     /// Notes whether a section is emitted as a chunk loop, if that was considered.
     pub(super) fn remark_section(&self, node: &wir::Block, section: &Section) {
-        let (Some(remark), Some(first)) = (section.remark(), section.own.first()) else { return };
+        let (Some(remark), Some(first)) = (section.remark(), section.own.iter().min()) else { return };
         self.remark_op(&node.ops[*first]);
         self.remark("chunk-loop", remark);
+        if let Some([now, then]) = section.ordered {
+            let what = format!("result by result: {then} moves of vectors instead of {now}");
+            self.remark("section-order", (true, what.into()));
+        }
     }
 
     /// Emits a section as a chunk loop.
@@ -52,16 +59,21 @@ impl Codegen<'_> {
             self.position.access_checked = foreseen.fits(*at);
             self.op(node, *at);
         }
-        let Section { ins, outs, .. } = section;
-        let homes = self.only_slot(node, section.end, outs);
+        let same: HashSet<wir::Value> = defs(node, &section.same).collect();
+        let (same, outs): (Vec<wir::Value>, Vec<wir::Value>) =
+            section.outs.iter().partition(|out| same.contains(out));
+        let homes = self.only_slot(node, section.end, &outs);
         let count = self.chunks();
         let mut places = 0;
         let mut stored: Vec<(wir::Value, Option<Value>)> = Vec::new();
-        for name in ins.iter().copied() {
+        for name in section.ins.iter().copied() {
             let place = self.laid_out(name, places);
             places += usize::from(place.is_some());
             stored.push((name, place));
         }
+        self.passes.chunk_loops.slot_memory = (self.slots().room() > 0).then(|| self.barrier_slot_memory());
+        let mut outside = Vec::new();
+        self.emit_same(node, section, &mut stored, (foreseen, pieces), &mut outside);
         let before = self.b.current_block();
         let (turn, done) =
             (self.b.append_block(self.function, "apart"), self.b.append_block(self.function, "together"));
@@ -69,12 +81,20 @@ impl Codegen<'_> {
         self.b.position_at_end(turn);
         let index = self.b.phi(self.int(64));
         self.b.add_incoming(index, self.c64(0), before);
+        // Where results are computed one after another, a vector is loaded where it is read first.
+        let (mut unread, stored): (HashMap<_, _>, Vec<_>) = match section.ordered {
+            Some(_) => {
+                let (late, early): (Vec<_>, Vec<_>) =
+                    stored.into_iter().partition(|(name, _)| *self.shape(*name) == Shape::Varying);
+                (late.into_iter().collect(), early)
+            }
+            None => (HashMap::new(), stored),
+        };
         let inside: Vec<(wir::Value, Repr, Option<Shape>)> =
             stored.into_iter().map(|(name, place)| self.inside(name, place, index)).collect();
         let lanes = std::mem::replace(&mut self.lanes, self.width);
         let known =
             (std::mem::take(&mut self.values.scaled_indices), std::mem::take(&mut self.values.word_pairs));
-        let mut outside = Vec::new();
         for (name, rep, class) in inside {
             outside.push((name, self.values.replace(name, rep)));
             if let Some(class) = class {
@@ -82,28 +102,51 @@ impl Codegen<'_> {
             }
         }
         self.prefetch_in_iteration(index, count);
+        let mut left = Vec::new();
+        let mut leave = |codegen: &mut Self, out: wir::Value| {
+            if let Some((_, home)) = homes.get(&out) {
+                // Values in memory have canonical NaN bits.
+                let value = codegen.chunk(out, 0);
+                let place = codegen.b.offset(codegen.barrier_slot_memory(), (*home).into());
+                codegen.store_iteration(value, place, index);
+                return;
+            }
+            let value = codegen.noncanonical_chunk(out, 0);
+            let place = codegen.place_of_run(places);
+            places += 1;
+            codegen.store_iteration(value, place, index);
+            left.push((out, place, value));
+        };
         for at in &section.own {
+            let mut read = Vec::new();
+            node.ops[*at].for_each_use(&mut |name| read.push(name));
+            if section.ordered.is_some() {
+                // A result may be stored in the slot that another result's operand is in.
+                let defs = node.ops[*at].defs.iter().filter_map(|def| homes.get(def));
+                read.extend(defs.flat_map(|(place, _)| self.slots().beside(*place)));
+            }
+            for name in read {
+                if let Some(place) = unread.remove(&name) {
+                    let (name, rep, _) = self.inside(name, place, index);
+                    outside.push((name, self.values.replace(name, rep)));
+                }
+            }
             self.interleaved_groups_at(node, pieces, *at);
             if !foreseen.is_done(*at) {
                 // All accesses of the section have been checked before.
                 self.position.access_checked = true;
                 self.op(node, *at);
             }
-        }
-        let mut left = Vec::new();
-        for out in outs {
-            if let Some(home) = homes.get(out) {
-                // Values in memory have canonical NaN bits.
-                let value = self.chunk(*out, 0);
-                let place = self.b.offset(self.barrier_slot_memory(), (*home).into());
-                self.store_iteration(value, place, index);
-                continue;
+            if section.ordered.is_some() {
+                for out in node.ops[*at].defs.iter().filter(|def| outs.contains(def)) {
+                    leave(self, *out);
+                    // LLVM's scheduler would compute several results at once.
+                    self.b.scheduling_barrier();
+                }
             }
-            let value = self.noncanonical_chunk(*out, 0);
-            let place = self.place_of_run(places);
-            places += 1;
-            self.store_iteration(value, place, index);
-            left.push((*out, place, value));
+        }
+        if section.ordered.is_none() {
+            outs.iter().for_each(|out| leave(self, *out));
         }
         let next = self.b.add(index, self.c64(1));
         self.b.add_incoming(index, next, self.b.current_block());
@@ -113,13 +156,17 @@ impl Codegen<'_> {
         self.lanes = lanes;
         (self.values.scaled_indices, self.values.word_pairs) = known;
         self.passes.chunk_loops.shapes.clear();
+        self.passes.chunk_loops.slot_memory = None;
         for (name, rep) in outside {
             self.values.restore(name, rep);
         }
-        for def in section.own.iter().flat_map(|at| &node.ops[*at].defs) {
-            self.values.forget(*def);
+        let same: Vec<(wir::Value, Value)> =
+            same.into_iter().map(|name| (name, self.noncanonical_chunk(name, 0))).collect();
+        defs(node, &section.same).chain(defs(node, &section.own)).for_each(|def| self.values.forget(def));
+        for (name, vector) in same {
+            self.values.define(name, Repr::Chunks(vec![vector; count as usize]));
         }
-        for (name, home) in homes {
+        for (name, (_, home)) in homes {
             self.values.define(name, Repr::Kept(home));
         }
         for (name, place, like) in left {
@@ -128,9 +175,56 @@ impl Codegen<'_> {
         }
     }
 
-    /// Values that the section leaves only for the barrier at the end of its block, with the offsets of their
-    /// slots. The slots' previous contents are not read any more.
-    fn only_slot(&mut self, node: &wir::Block, end: usize, outs: &[wir::Value]) -> BTreeMap<wir::Value, u32> {
+    /// Emits the operations that are the same for each chunk, for one chunk. Their operands keep the
+    /// representation that they have in an iteration; `stored` loses them.
+    fn emit_same(
+        &mut self,
+        node: &wir::Block,
+        section: &Section,
+        stored: &mut Vec<(wir::Value, Option<Value>)>,
+        (foreseen, pieces): (&CoalescedChecks, &mut InterleavedGroups),
+        outside: &mut Vec<(wir::Value, Option<NumberedRepr>)>,
+    ) {
+        let mut read = HashSet::new();
+        for at in &section.same {
+            node.ops[*at].for_each_use(&mut |name| {
+                read.insert(name);
+            });
+        }
+        let (operands, rest) = std::mem::take(stored).into_iter().partition(|(name, _)| read.contains(name));
+        *stored = rest;
+        let zero = self.c64(0);
+        let operands: Vec<(wir::Value, Option<Value>)> = operands;
+        let inside: Vec<_> =
+            operands.into_iter().map(|(name, place)| self.inside(name, place, zero)).collect();
+        let lanes = std::mem::replace(&mut self.lanes, self.width);
+        let known =
+            (std::mem::take(&mut self.values.scaled_indices), std::mem::take(&mut self.values.word_pairs));
+        for (name, rep, class) in inside {
+            outside.push((name, self.values.replace(name, rep)));
+            if let Some(class) = class {
+                self.passes.chunk_loops.shapes.insert(name, class);
+            }
+        }
+        for at in &section.same {
+            self.interleaved_groups_at(node, pieces, *at);
+            if !foreseen.is_done(*at) {
+                self.position.access_checked = true;
+                self.op(node, *at);
+            }
+        }
+        self.lanes = lanes;
+        (self.values.scaled_indices, self.values.word_pairs) = known;
+    }
+
+    /// Values that the section leaves only for the barrier at the end of its block, with their slots and the
+    /// offsets of these. The slots' previous contents are not read any more.
+    fn only_slot(
+        &mut self,
+        node: &wir::Block,
+        end: usize,
+        outs: &[wir::Value],
+    ) -> BTreeMap<wir::Value, (usize, u32)> {
         let mut homes = BTreeMap::new();
         let Term::Exit(exit) = &node.term else { return homes };
         let (Some(resume), true) = (exit.resume, self.slots().room() > 0) else { return homes };
@@ -150,7 +244,7 @@ impl Codegen<'_> {
             let free = |place: &usize| self.slots().beside(*place).all(|other| !after.contains(&other));
             if let Some(place) = place.filter(free) {
                 self.passes.written_slots.write(place, *name);
-                homes.insert(*name, self.slots().places[place].offset);
+                homes.insert(*name, (place, self.slots().places[place].offset));
             }
         }
         homes
@@ -266,6 +360,11 @@ impl Codegen<'_> {
         }
         self.b.load(like.ty(), pointer, align)
     }
+}
+
+/// The values that operations of a block define.
+fn defs<'a>(node: &'a wir::Block, ops: &'a [usize]) -> impl Iterator<Item = wir::Value> + 'a {
+    ops.iter().flat_map(|at| node.ops[*at].defs.iter().copied())
 }
 
 /// The constant distance between the first lanes of neighbouring chunks, if there is one.

@@ -384,6 +384,9 @@ impl Codegen<'_> {
         if let Some(Shared { kept: Some(kept), .. }) = self.entry.shared_cta {
             return kept;
         }
+        if let Some(kept) = self.passes.chunk_loops.slot_memory {
+            return kept;
+        }
         self.b.load(self.b.ptr(), self.field(offset_of!(Frame, kept)), 8)
     }
 

@@ -129,6 +129,11 @@ impl Builder<'_> {
     }
 
     /// A fence between earlier and later accesses.
+    /// Keeps LLVM from moving loads and stores over this place. There is no instruction for it.
+    pub(crate) fn scheduling_barrier(&self) {
+        call!(LLVMBuildFence(self.raw, Ordering::AcquireRelease.raw(), llvm_bool(true), NAMELESS));
+    }
+
     pub(crate) fn fence(&self, ordering: Ordering) {
         call!(LLVMBuildFence(self.raw, ordering.raw(), 0, NAMELESS));
     }

@@ -25,7 +25,7 @@ use crate::wir::uses::{Def, DefUse};
 use crate::wir::{BlockId, Func, LaunchShape, OpKind, Shape, Term, Value};
 use ptx::ir::{Reg, RegClass};
 use ptx_exec::native::{Held, SavedReg};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// The slots of all saved registers of a function.
 pub(crate) fn assign(func: &Func, def_use: &DefUse, launch: LaunchShape, target: Target) -> SlotMemory {
@@ -51,19 +51,20 @@ pub(crate) fn assign(func: &Func, def_use: &DefUse, launch: LaunchShape, target:
     if homes.places.is_empty() || homes.places.len() * func.blocks.len() > BARRIER_SLOT_MAX_FACTS {
         return homes;
     }
+    let crowded = !launch.is_scalar() && is_crowded(&homes, launch.lanes() / launch.chunk, target);
     let flow = Flow::new(func, def_use, &homes);
     let mut stores = EdgeStores::new();
     let mut ends = flow.contents(&homes, &stores);
     for _ in 0..BARRIER_SLOT_HOIST_ROUNDS {
         let fits = |place: usize, name: Value| fits(&func.shapes[name.0 as usize], &homes.places[place].held);
-        if !flow.enter(&ends, &homes, &mut stores, fits) {
+        if !flow.enter(&ends, &homes, &mut stores, fits, crowded) {
             break;
         }
         ends = flow.contents(&homes, &stores);
     }
     homes.contents = ends;
     homes.stores = stores;
-    if launch.team > 1 && is_crowded(&homes, launch.lanes() / launch.chunk, target) {
+    if crowded {
         homes.in_slot = flow.in_slots(&homes);
     }
     homes
@@ -233,23 +234,27 @@ impl<'a> Flow<'a> {
             let kept = exit.resume.map(|resume| &self.func.resumes[resume as usize].kept);
             kept.into_iter().flatten().for_each(|(_, name)| read(*id, *name));
         }
-        in_slot.retain(|name, _| !odd.contains(name));
+        let is_vector = |name: &Value| self.func.shapes[name.0 as usize] == Shape::Varying;
+        in_slot.retain(|name, _| is_vector(name) && !odd.contains(name));
         in_slot
     }
 
     /// Finds loops that are entered without a value that later iterations have in its slot, and adds a store
-    /// on the entry edges.
+    /// on the entry edges. Where values are read from slots, that applies to each block that is entered both
+    /// from behind a barrier and from the interpreter.
     fn enter(
         &self,
         ends: &[Option<Contents>],
         homes: &SlotMemory,
         stores: &mut EdgeStores,
         fits: impl Fn(usize, Value) -> bool,
+        crowded: bool,
     ) -> bool {
         let mut more = Vec::new();
         for id in &self.order {
             let node = &self.func.blocks[id.0 as usize];
-            if node.preds.len() < 2 || node.phis.iter().all(|phi| !self.wanted.contains_key(&phi.def)) {
+            let wanted = node.phis.iter().any(|phi| self.wanted.contains_key(&phi.def));
+            if node.preds.len() < 2 || !wanted && !crowded {
                 continue;
             }
             let known = node.preds.iter().enumerate().map(|(at, from)| {
@@ -268,7 +273,11 @@ impl<'a> Flow<'a> {
                 })
                 .collect();
             for phi in &node.phis {
-                for place in self.wanted.get(&phi.def).into_iter().flatten() {
+                let wanted = self.wanted.get(&phi.def).into_iter().flatten();
+                let in_slots = known.iter().flatten().flatten().filter(|_| crowded);
+                let in_slots = in_slots.filter(|(_, names)| names.contains(&phi.def)).map(|(place, _)| place);
+                let places: BTreeSet<&usize> = wanted.chain(in_slots).collect();
+                for place in places {
                     let has = |edge: &Contents| edge.get(place).is_some_and(|names| names.contains(&phi.def));
                     let lacking: Vec<usize> = (0..known.len())
                         .filter(|at| known[*at].as_ref().is_some_and(|edge| !has(edge)))

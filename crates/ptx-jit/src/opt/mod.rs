@@ -13,6 +13,7 @@ pub(crate) mod float_chains;
 pub(crate) mod fold_branches;
 pub(crate) mod gvn;
 pub(crate) mod narrow_lanes;
+pub(crate) mod order_sections;
 pub(crate) mod phi_elim;
 pub(crate) mod prefetch;
 pub(crate) mod sink_masks;

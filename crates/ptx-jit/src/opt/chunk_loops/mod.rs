@@ -10,6 +10,9 @@
 //! Code generation holds some 64-bit values in another form beside their vectors ([`second_forms`]). They are
 //! not read in a chunk loop, which would need the vectors.
 //!
+//! Operations on vectors that are the same for each chunk are hoisted out of the loop (loop-invariant code
+//! motion): the elements of a row that all rows of threads read, for example.
+//!
 //! Invariants: values that are uniform across chunks are computed before the loop, in program order. Nothing
 //! in the section has an effect, so the order of chunks does not matter.
 //!
@@ -29,7 +32,7 @@ use crate::tuning::{
     CHUNK_LOOP_MAX_OPS, CHUNK_LOOP_MIN_OPS, CHUNK_LOOP_MIN_OPS_PER_SPILL, CHUNK_LOOP_MIN_PARALLEL_OPS,
     DEFERRED_PREFETCH_MIN_OPS,
 };
-use crate::wir::access::Access;
+use crate::wir::access::{Access, Chunk, Strategy};
 use crate::wir::checks::BlockChecks;
 use crate::wir::group::{Group, GroupKind};
 use crate::wir::section::{Section, SectionForm};
@@ -151,11 +154,13 @@ impl<'a, E: Effects> Sections<'a, E> {
             start,
             end: start,
             shared: Vec::new(),
+            same: Vec::new(),
             own: Vec::new(),
             ins: Vec::new(),
             outs: Vec::new(),
             count: 0,
             form: SectionForm::Short,
+            ordered: None,
         };
         let long = ops[start..].iter().flat_map(Op::single_ops).nth(CHUNK_LOOP_MIN_OPS - 1).is_some();
         if !place.block.full || self.chunks() < 2 || !long {
@@ -186,7 +191,53 @@ impl<'a, E: Effects> Sections<'a, E> {
             section.end -= 1;
         }
         self.choose(place.block, &mut section);
+        if section.is_chunk_loop() {
+            self.hoist(place, &mut section);
+        }
         section
+    }
+
+    /// Takes the operations out of a chunk loop that do the same for each chunk.
+    fn hoist(&self, place: &Place<'_>, section: &mut Section) {
+        let ops = &place.block.ops;
+        let mut same: Vec<usize> = Vec::new();
+        let mut defs: HashSet<Value> = HashSet::new();
+        for at in &section.own {
+            let op = &ops[*at];
+            if op.uses[1..].iter().all(|name| defs.contains(name) || self.is_same(*name)) {
+                same.push(*at);
+                defs.extend(op.defs.iter().copied());
+            }
+        }
+        // A group must not be divided, and the rest reads what its operations define.
+        let kept =
+            |same: &[usize]| same.iter().position(|at| place.with(*at, |other| !same.contains(&other)));
+        while let Some(first) = kept(&same) {
+            same.truncate(first);
+        }
+        // A hoisted value goes through memory: a load that is one vector costs less where it is, unless a
+        // hoisted operation reads it, or another load of its group.
+        let computes = |at: &&usize| !is_one_vector(place, **at);
+        let read: HashSet<Value> =
+            same.iter().filter(computes).flat_map(|at| ops[*at].uses.iter().copied()).collect();
+        let is_read = |at: usize| ops[at].defs.iter().any(|def| read.contains(def));
+        same.retain(|at| computes(&at) || is_read(*at) || place.with(*at, is_read));
+        section.own.retain(|at| !same.contains(at));
+        section.same = same;
+        (section.ins, section.outs) = self.ends(place.block, section);
+    }
+
+    /// Whether each chunk of a value is the same.
+    fn is_same(&self, name: Value) -> bool {
+        let width = self.planner.launch.chunk as usize;
+        match self.shape(name) {
+            Shape::Bottom | Shape::Uniform(_) => true,
+            Shape::Affine(pattern) => {
+                let (first, rest) = pattern.lanes.split_at(width.min(pattern.lanes.len()));
+                !pattern.by_chunk && pattern.rows.is_empty() && rest.chunks(width).all(|chunk| chunk == first)
+            }
+            Shape::Varying => false,
+        }
     }
 
     fn role(&mut self, place: &Place<'_>, (from, at): (usize, usize), defs: &HashSet<Value>) -> Role {
@@ -346,7 +397,7 @@ impl<'a, E: Effects> Sections<'a, E> {
         }
         let (mut defs, mut ins) = (Vec::new(), Vec::new());
         let mut made = HashSet::new();
-        for at in &section.own {
+        for at in section.same.iter().chain(&section.own) {
             let op = &block.ops[*at];
             for name in &op.uses {
                 *own.entry(*name).or_insert(0) += 1;
@@ -361,6 +412,23 @@ impl<'a, E: Effects> Sections<'a, E> {
         defs.retain(|def| self.analyses.def_use.reads(*def) > own.get(def).copied().unwrap_or(0));
         (ins, defs)
     }
+}
+
+/// Whether an operation is a load of one vector for a chunk, which is not shuffled.
+fn is_one_vector(place: &Place<'_>, at: usize) -> bool {
+    let grouped = place.groups.get(&at).is_some_and(|group| group.kind == GroupKind::Interleaved);
+    let plan = place.block.ops[at].access.as_deref();
+    !grouped
+        && plan.is_some_and(|plan| match &plan.strategy {
+            Strategy::Chunks { chunks, .. } => chunks
+                .iter()
+                .all(|chunk| matches!(chunk, Chunk::Vector | Chunk::Broadcast | Chunk::Covered(_))),
+            Strategy::Scalar(_) => true,
+            Strategy::PerLane(_)
+            | Strategy::ContiguityTest(_)
+            | Strategy::LocalWords
+            | Strategy::Atomic(_) => false,
+        })
 }
 
 /// Whether a section gains by a chunk loop: more values are live than there are registers, and one chunk
