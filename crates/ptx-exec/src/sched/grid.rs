@@ -30,7 +30,7 @@ use crate::interp::Stopped;
 use crate::lanes::LANES;
 use crate::mem::{MemoryError, View, Withdrawal, attempt};
 use crate::native::ExitCounts;
-use crate::pool::Pool;
+use crate::pool::{Pool, Work};
 use crate::warp::{EventCounts, WarpState};
 use crate::watch::Site;
 use std::collections::VecDeque;
@@ -132,8 +132,11 @@ pub(crate) fn run_grid(run: GridRun) -> Outcome {
 /// Runs a launch on the calling thread, and on threads of the pool if it takes long enough.
 fn on_kept_threads(launching: &Arc<Launching>, pool: &Pool) {
     let Launching { threads, count, .. } = **launching;
-    let work = Arc::clone(launching);
-    let helpers = Helpers::new(pool, threads, Arc::new(move |thread| work.work(thread, 0, None)));
+    let work = || -> Work {
+        let launching = Arc::clone(launching);
+        Arc::new(move |thread| launching.work(thread, 0, None))
+    };
+    let helpers = Helpers::new(pool, threads, &work);
     let many = threads > 1 && count.saturating_mul(u64::from(launching.run.shape.warps())) >= MANY_WARPS;
     if many {
         helpers.call();

@@ -1,4 +1,5 @@
-//! What the threads of a launch share: what they run, how far they are, and what they found.
+//! The state that the threads of a launch share: its description, the counters of CTAs and instructions, and
+//! its results.
 //!
 //! Invariant: counters only grow, and `stop_at` only becomes less.
 

@@ -12,7 +12,7 @@ use crate::trap::FaultKind;
 use crate::warp::EventCounts;
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long the launching thread works alone. Chosen: about the time to wake another thread.
@@ -25,20 +25,20 @@ pub(super) struct Helpers<'a> {
     pool: &'a Pool,
     /// Threads of the launch.
     threads: u32,
-    /// What a thread does, by its number.
-    work: Work,
+    /// Makes the function that a thread executes, with its number. Most launches end without it.
+    work: &'a (dyn Fn() -> Work + Sync),
     help: Mutex<Option<Help>>,
 }
 
 impl<'a> Helpers<'a> {
-    pub(super) fn new(pool: &'a Pool, threads: u32, work: Work) -> Self {
+    pub(super) fn new(pool: &'a Pool, threads: u32, work: &'a (dyn Fn() -> Work + Sync)) -> Self {
         Self { pool, threads, work, help: Mutex::new(None) }
     }
 
     pub(super) fn call(&self) {
         let mut help = self.help.lock().unwrap_or_else(PoisonError::into_inner);
         if help.is_none() {
-            *help = Some(self.pool.help(Arc::clone(&self.work), 1..self.threads));
+            *help = Some(self.pool.help((self.work)(), 1..self.threads));
         }
     }
 

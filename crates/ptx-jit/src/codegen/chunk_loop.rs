@@ -9,7 +9,9 @@
 
 use super::check_coalesce::CoalescedChecks;
 use super::emitted_values::NumberedRepr;
+use super::funnel_shift::WordPair;
 use super::interleaved::InterleavedGroups;
+use super::scaled_index::ScaledIndex;
 use super::{Codegen, Repr};
 use crate::llvm::{Block, IntPred, Likely, Value};
 use crate::wir;
@@ -27,6 +29,13 @@ pub(super) struct ChunkLoops {
     pub(super) slot_memory: Option<Value>,
     /// Shapes that values have within an iteration, where these differ from the shapes outside.
     pub(super) shapes: HashMap<wir::Value, Shape>,
+}
+
+/// What belongs to all chunks, while code for one chunk is emitted.
+struct Whole {
+    lanes: u32,
+    scaled_indices: HashMap<wir::Value, ScaledIndex>,
+    word_pairs: HashMap<wir::Value, WordPair>,
 }
 
 impl ChunkLoops {
@@ -92,15 +101,8 @@ impl Codegen<'_> {
         };
         let inside: Vec<(wir::Value, Repr, Option<Shape>)> =
             stored.into_iter().map(|(name, place)| self.inside(name, place, index)).collect();
-        let lanes = std::mem::replace(&mut self.lanes, self.width);
-        let known =
-            (std::mem::take(&mut self.values.scaled_indices), std::mem::take(&mut self.values.word_pairs));
-        for (name, rep, class) in inside {
-            outside.push((name, self.values.replace(name, rep)));
-            if let Some(class) = class {
-                self.passes.chunk_loops.shapes.insert(name, class);
-            }
-        }
+        let whole = self.begin_chunk();
+        inside.into_iter().for_each(|part| self.enter_chunk(part, &mut outside));
         self.prefetch_in_iteration(index, count);
         let mut left = Vec::new();
         let mut leave = |codegen: &mut Self, out: wir::Value| {
@@ -127,16 +129,11 @@ impl Codegen<'_> {
             }
             for name in read {
                 if let Some(place) = unread.remove(&name) {
-                    let (name, rep, _) = self.inside(name, place, index);
-                    outside.push((name, self.values.replace(name, rep)));
+                    let part = self.inside(name, place, index);
+                    self.enter_chunk(part, &mut outside);
                 }
             }
-            self.interleaved_groups_at(node, pieces, *at);
-            if !foreseen.is_done(*at) {
-                // All accesses of the section have been checked before.
-                self.position.access_checked = true;
-                self.op(node, *at);
-            }
+            self.op_of_chunk(node, *at, foreseen, pieces);
             if section.ordered.is_some() {
                 for out in node.ops[*at].defs.iter().filter(|def| outs.contains(def)) {
                     leave(self, *out);
@@ -153,8 +150,7 @@ impl Codegen<'_> {
         let more = self.b.icmp(IntPred::Ne, next, self.c64(count.into()));
         self.b.cond_br(more, turn, done, Likely::Yes);
         self.b.position_at_end(done);
-        self.lanes = lanes;
-        (self.values.scaled_indices, self.values.word_pairs) = known;
+        self.end_chunk(whole);
         self.passes.chunk_loops.shapes.clear();
         self.passes.chunk_loops.slot_memory = None;
         for (name, rep) in outside {
@@ -191,30 +187,55 @@ impl Codegen<'_> {
                 read.insert(name);
             });
         }
-        let (operands, rest) = std::mem::take(stored).into_iter().partition(|(name, _)| read.contains(name));
-        *stored = rest;
         let zero = self.c64(0);
-        let operands: Vec<(wir::Value, Option<Value>)> = operands;
-        let inside: Vec<_> =
-            operands.into_iter().map(|(name, place)| self.inside(name, place, zero)).collect();
-        let lanes = std::mem::replace(&mut self.lanes, self.width);
-        let known =
-            (std::mem::take(&mut self.values.scaled_indices), std::mem::take(&mut self.values.word_pairs));
-        for (name, rep, class) in inside {
-            outside.push((name, self.values.replace(name, rep)));
-            if let Some(class) = class {
-                self.passes.chunk_loops.shapes.insert(name, class);
-            }
+        let operands = stored.extract_if(.., |(name, _)| read.contains(name));
+        let inside: Vec<_> = operands.map(|(name, place)| self.inside(name, place, zero)).collect();
+        let whole = self.begin_chunk();
+        inside.into_iter().for_each(|part| self.enter_chunk(part, outside));
+        section.same.iter().for_each(|at| self.op_of_chunk(node, *at, foreseen, pieces));
+        self.end_chunk(whole);
+    }
+
+    /// Begins code for one chunk. Returns what [`Codegen::end_chunk`] restores.
+    fn begin_chunk(&mut self) -> Whole {
+        Whole {
+            lanes: std::mem::replace(&mut self.lanes, self.width),
+            scaled_indices: std::mem::take(&mut self.values.scaled_indices),
+            word_pairs: std::mem::take(&mut self.values.word_pairs),
         }
-        for at in &section.same {
-            self.interleaved_groups_at(node, pieces, *at);
-            if !foreseen.is_done(*at) {
-                self.position.access_checked = true;
-                self.op(node, *at);
-            }
+    }
+
+    fn end_chunk(&mut self, whole: Whole) {
+        self.lanes = whole.lanes;
+        self.values.scaled_indices = whole.scaled_indices;
+        self.values.word_pairs = whole.word_pairs;
+    }
+
+    /// Lets a value stand for its part in a chunk; `outside` gets its representation for all chunks.
+    fn enter_chunk(
+        &mut self,
+        (name, rep, shape): (wir::Value, Repr, Option<Shape>),
+        outside: &mut Vec<(wir::Value, Option<NumberedRepr>)>,
+    ) {
+        outside.push((name, self.values.replace(name, rep)));
+        if let Some(shape) = shape {
+            self.passes.chunk_loops.shapes.insert(name, shape);
         }
-        self.lanes = lanes;
-        (self.values.scaled_indices, self.values.word_pairs) = known;
+    }
+
+    /// Emits an operation for one chunk. All accesses of the section have been checked before.
+    fn op_of_chunk(
+        &mut self,
+        node: &wir::Block,
+        at: usize,
+        foreseen: &CoalescedChecks,
+        pieces: &mut InterleavedGroups,
+    ) {
+        self.interleaved_groups_at(node, pieces, at);
+        if !foreseen.is_done(at) {
+            self.position.access_checked = true;
+            self.op(node, at);
+        }
     }
 
     /// Values that the section leaves only for the barrier at the end of its block, with their slots and the

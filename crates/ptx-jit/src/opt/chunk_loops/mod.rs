@@ -210,9 +210,10 @@ impl<'a, E: Effects> Sections<'a, E> {
             }
         }
         // A group must not be divided, and the rest reads what its operations define.
-        let kept =
-            |same: &[usize]| same.iter().position(|at| place.with(*at, |other| !same.contains(&other)));
-        while let Some(first) = kept(&same) {
+        let divided = |same: &[usize]| {
+            same.iter().position(|at| place.with(*at, |other| same.binary_search(&other).is_err()))
+        };
+        while let Some(first) = divided(&same) {
             same.truncate(first);
         }
         // A hoisted value goes through memory: a load that is one vector costs less where it is, unless a
@@ -222,7 +223,7 @@ impl<'a, E: Effects> Sections<'a, E> {
             same.iter().filter(computes).flat_map(|at| ops[*at].uses.iter().copied()).collect();
         let is_read = |at: usize| ops[at].defs.iter().any(|def| read.contains(def));
         same.retain(|at| computes(&at) || is_read(*at) || place.with(*at, is_read));
-        section.own.retain(|at| !same.contains(at));
+        section.own.retain(|at| same.binary_search(at).is_err());
         section.same = same;
         (section.ins, section.outs) = self.ends(place.block, section);
     }
