@@ -4,12 +4,12 @@
 //! lane. As scalar code, their threads cost what they cost in a program for the processor.
 //!
 //! Invariant: the threads of such a kernel do not read what other threads of the warp do or write, except by
-//! a race. The order of updates that commute does not matter either.
+//! a race. The order of updates that commute does not matter either: those of one kind do.
 
 use crate::effects::{carry, clock, watching};
 use crate::wir::loops::loops;
 use ptx::ir::{Function, Inst, Terminator};
-use ptx::isa::{AtomOp, Class, Op, Space, TyKind};
+use ptx::isa::{AtomOp, Class, Op, Space, Ty, TyKind};
 
 /// Whether each thread of a kernel may be executed from its start to its end before the next one begins.
 ///
@@ -32,6 +32,11 @@ pub(crate) fn may_run_alone(function: &Function) -> Result<(), &'static str> {
             return Err(why);
         }
     }
+    let mut updates = function.blocks.iter().flat_map(|block| &block.insts).filter(|inst| inst.op == Op::Red);
+    let first = updates.next().map(update);
+    if updates.any(|inst| Some(update(inst)) != first) {
+        return Err("atomic operations of several kinds do not commute");
+    }
     match watching(function).contains(&true) {
         true => Err("a loop may wait for other threads"),
         false => Ok(()),
@@ -42,6 +47,11 @@ pub(crate) fn may_run_alone(function: &Function) -> Result<(), &'static str> {
 /// hardly ever do different things for long.
 pub fn may_be_scalar(function: &Function) -> bool {
     !loops(function).is_empty() && may_run_alone(function).is_ok()
+}
+
+/// What an atomic operation does to the memory at its address. Two that do the same commute.
+fn update(inst: &Inst) -> (Option<AtomOp>, Ty) {
+    (inst.mods.atom_op(), inst.mods.ty())
 }
 
 /// Why a thread that executes the instruction cannot run alone, if it cannot.

@@ -273,7 +273,7 @@ fn access(plan: &Plan, width: u64, count: u64) -> u64 {
             tiles + chunks.iter().map(one).sum::<u64>()
         }
         Strategy::PerLane(_) => each * count,
-        Strategy::ContiguityTest(_) => 6 * count,
+        Strategy::SpanTest { .. } => 6 * count,
         Strategy::LocalWords => elements * count,
         Strategy::Atomic(_) => each * count,
     }

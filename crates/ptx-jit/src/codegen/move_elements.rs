@@ -74,8 +74,8 @@ impl Codegen<'_> {
                 let loaded: Vec<Vec<Value>> = (0..).zip(chunks).map(load).collect();
                 by_destination(self.extend_chunks(loaded, access, op), access)
             }
-            Strategy::ContiguityTest(apart) => {
-                let loaded = self.load_contiguous_or(plan, apart, places, mask);
+            Strategy::SpanTest { apart, permuted } => {
+                let loaded = self.load_spans_or(plan, (apart, *permuted), places, mask);
                 by_destination(self.extend_chunks(loaded, access, op), access)
             }
             Strategy::LocalWords => self.load_local(plan, places, op),
@@ -220,7 +220,7 @@ impl Codegen<'_> {
 
     /// The address if any of these lanes is active, and otherwise the address of scratch memory: an address
     /// without active lanes has not been checked.
-    fn sound(&self, pointer: Value, lanes: Value) -> Value {
+    pub(super) fn sound(&self, pointer: Value, lanes: Value) -> Value {
         self.b.select(self.any(lanes), pointer, self.entry.scratch.expect("made at the start"))
     }
 
@@ -374,7 +374,7 @@ impl Codegen<'_> {
                 }
             }
             Strategy::LocalWords => self.store_local(plan, places, op, values),
-            Strategy::ContiguityTest(_) | Strategy::Atomic(_) => {
+            Strategy::SpanTest { .. } | Strategy::Atomic(_) => {
                 unreachable!("ptxvm bug: no strategy of a store")
             }
         }

@@ -20,9 +20,14 @@ impl Plan {
                 };
                 vec![(true, how.into())]
             }
-            (Strategy::ContiguityTest(_), _) => {
+            (Strategy::SpanTest { permuted: false, .. }, _) => {
                 let how =
                     "vector loads where a test at run time finds the indices consecutive, else a gather";
+                vec![(true, how.into())]
+            }
+            (Strategy::SpanTest { permuted: true, .. }, _) => {
+                let how = "vector loads where a test at run time finds that a vector has all elements, else \
+                           a gather";
                 vec![(true, how.into())]
             }
             (Strategy::LocalWords, Form::EachLocal) => {

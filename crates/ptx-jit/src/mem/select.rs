@@ -11,6 +11,7 @@ use super::transposed::is_consecutive;
 use crate::target::Level;
 use crate::tuning::SCALAR_ACCESS_MAX_LANES;
 use crate::wir::access::{Access, Active, ActiveLanes, Chunk, Form, PerLane, Strategy};
+use ptx::isa::Space;
 
 impl Vectors {
     /// The strategy of a load or a store.
@@ -52,11 +53,18 @@ impl Vectors {
                     false => self.per_lane(access, *own),
                 };
                 let chunks = active.chunks.iter().map(chunk).collect();
-                match form {
-                    Form::ScaledIndex(scale) if !write && *scale == u64::from(access.bytes()) => {
-                        Strategy::ContiguityTest(chunks)
-                    }
-                    _ => Strategy::PerLane(chunks),
+                // Elements are read from the first active lane's to the last one's, so these must be known.
+                let known = active.chunks.iter().all(|own| own.bits(self.width).is_some());
+                let permuted = known && self.permutes(access);
+                let tested = match form {
+                    Form::ScaledIndex(scale) => *scale == u64::from(access.bytes()),
+                    // All addresses are in less than 4 GiB, as the test needs.
+                    Form::Each => permuted && access.space == Space::Shared,
+                    Form::Same | Form::Affine(_) | Form::Rows(_) | Form::Local | Form::EachLocal => false,
+                };
+                match tested && !write {
+                    true => Strategy::SpanTest { apart: chunks, permuted },
+                    false => Strategy::PerLane(chunks),
                 }
             }
         }
@@ -95,6 +103,18 @@ impl Vectors {
             Some(cluster) => Chunk::Covered(cluster),
             None => Chunk::PerLane(self.per_lane(access, active)),
         }
+    }
+
+    /// Whether each lane can take any element of a chunk's vector, and vectors are loaded under a mask.
+    fn permutes(self, access: Access) -> bool {
+        let whole = self.width == self.level.lanes();
+        access.count == 1
+            && whole
+            && match self.level {
+                Level::Avx512 => true,
+                Level::Avx2 => access.bits == 32,
+                Level::Baseline => false,
+            }
     }
 
     /// How the lanes of a chunk access memory one by one.

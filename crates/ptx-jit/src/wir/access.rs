@@ -159,9 +159,14 @@ pub(crate) enum Strategy {
     },
     /// Each lane on its own, by chunk.
     PerLane(Vec<PerLane>),
-    /// One vector load for each chunk where a test at run time finds the indices of all chunks consecutive,
-    /// and otherwise each lane on its own.
-    ContiguityTest(Vec<PerLane>),
+    /// One vector load for each chunk where a test at run time finds that a vector has the elements of all
+    /// active lanes, and otherwise each lane on its own.
+    SpanTest {
+        /// How lanes are accessed on their own, by chunk.
+        apart: Vec<PerLane>,
+        /// Whether lanes take their elements by a permutation; otherwise the elements must be consecutive.
+        permuted: bool,
+    },
     /// Words of local memory: a vector for each chunk, or a gather.
     LocalWords,
     /// An atomic operation.

@@ -15,9 +15,9 @@ impl fmt::Display for Plan {
             Strategy::Scalar(Some(lane)) => write!(f, "scalar of lane {lane}"),
             Strategy::Chunks { chunks, .. } => self.chunks(f, chunks),
             Strategy::PerLane(chunks) => self.chunks(f, chunks),
-            Strategy::ContiguityTest(chunks) => {
-                write!(f, "contiguity test, else ")?;
-                self.chunks(f, chunks)
+            Strategy::SpanTest { apart, permuted } => {
+                f.write_str(if *permuted { "span test, else " } else { "contiguity test, else " })?;
+                self.chunks(f, apart)
             }
             Strategy::LocalWords => write!(f, "words"),
             Strategy::Atomic(how) => {

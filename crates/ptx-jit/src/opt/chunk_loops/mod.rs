@@ -425,10 +425,9 @@ fn is_one_vector(place: &Place<'_>, at: usize) -> bool {
                 .iter()
                 .all(|chunk| matches!(chunk, Chunk::Vector | Chunk::Broadcast | Chunk::Covered(_))),
             Strategy::Scalar(_) => true,
-            Strategy::PerLane(_)
-            | Strategy::ContiguityTest(_)
-            | Strategy::LocalWords
-            | Strategy::Atomic(_) => false,
+            Strategy::PerLane(_) | Strategy::SpanTest { .. } | Strategy::LocalWords | Strategy::Atomic(_) => {
+                false
+            }
         })
 }
 
