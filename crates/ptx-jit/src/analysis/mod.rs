@@ -8,6 +8,7 @@ pub(crate) mod any_nan;
 pub(crate) mod branches;
 pub(crate) mod chosen_lanes;
 pub(crate) mod constant;
+pub(crate) mod distance;
 pub(crate) mod divergence;
 pub(crate) mod expr;
 pub(crate) mod leading_lanes;

@@ -8,7 +8,7 @@ use super::Codegen;
 use super::load_store::Addresses;
 use crate::llvm::{IntPred, Likely, Value};
 use crate::wir;
-use crate::wir::checks::{Anchor, BlockChecks, Check, CheckGroup};
+use crate::wir::checks::{Anchor, BlockChecks, Check, CheckGroup, EarlyGuard, Tested};
 use crate::wir::{Exit, GuardKind, OpKind, Site};
 use ptx::ir::{Addr, Src};
 use ptx::isa::Space;
@@ -69,7 +69,8 @@ impl Codegen<'_> {
     pub(super) fn ahead(&mut self, node: &wir::Block) -> CoalescedChecks {
         let mut foreseen = CoalescedChecks::default();
         let version = self.position.version.as_ref().and_then(|version| version.checks.clone());
-        let Some(checks) = version.or_else(|| node.checks.clone()) else { return foreseen };
+        self.position.checks = version.or_else(|| node.checks.clone());
+        let Some(checks) = self.position.checks.clone() else { return foreseen };
         let OpKind::Ahead(exit) = &node.ops[checks.at].kind else { return foreseen };
         for at in (0..checks.at).chain(checks.hoisted.iter().copied()) {
             self.op(node, at);
@@ -84,11 +85,14 @@ impl Codegen<'_> {
             groups.push(group);
         }
         let (mut wraps, mut edges) = (None, false);
-        for at in &checks.guards {
+        for EarlyGuard { at, tested } in &checks.guards {
             foreseen.done.insert(*at);
             let op = &node.ops[*at];
-            let OpKind::Guard(site, kind, _) = op.kind else { continue };
-            if let Some(wrap) = self.fails((site, kind), &op.uses) {
+            let (OpKind::Guard(site, kind, _), Tested::Between(low, high)) = (&op.kind, tested) else {
+                continue;
+            };
+            let (site, kind) = (*site, *kind);
+            if let Some(wrap) = self.fails((site, kind), &op.uses, (*low, *high)) {
                 edges |= kind == GuardKind::SameInAll;
                 wraps = Some(match wraps {
                     None => wrap,

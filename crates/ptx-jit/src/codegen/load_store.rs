@@ -117,9 +117,17 @@ impl Codegen<'_> {
         match self.first_address(inst, op, next)? {
             AddressBase::Symbol(address) => Some(Addresses::Same(address)),
             AddressBase::Register(name, offset) => {
+                let (name, offset) = self.anchored(name, offset);
                 self.addresses_in(name, offset, inst.mods.space(), &plan.guest)
             }
         }
+    }
+
+    /// A checked address relative to the one that it was checked with.
+    fn anchored(&self, name: wir::Value, offset: i64) -> (wir::Value, i64) {
+        let checks = self.position.checks.as_ref().filter(|_| self.position.access_checked);
+        let (first, by) = checks.and_then(|checks| checks.distances.get(&name)).copied().unwrap_or((name, 0));
+        (first, offset + by)
     }
 
     /// The addresses of the first source of an operation without a plan, such as a load of a matrix. The

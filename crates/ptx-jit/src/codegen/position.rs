@@ -3,6 +3,7 @@
 use super::version_prefix::Prefix;
 use crate::analysis::loop_kind::LoopKind;
 use crate::llvm::Value;
+use crate::wir::checks::BlockChecks;
 use crate::wir::version::Version;
 use crate::wir::{BlockId, Exit, Site};
 use std::cell::Cell;
@@ -23,6 +24,8 @@ pub(super) struct Position {
     pub(super) version: Option<Rc<Version>>,
     /// The WIR block that is emitted in several versions.
     pub(super) versioned_block: Option<BlockId>,
+    /// The checks that are made where the block begins, if it has any.
+    pub(super) checks: Option<Rc<BlockChecks>>,
     /// Whether the access was checked where its block began.
     pub(super) access_checked: bool,
     /// For a load, the result of a coalesced gather: whether it was done, and a vector for each chunk.

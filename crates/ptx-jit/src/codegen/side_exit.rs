@@ -221,7 +221,7 @@ impl Codegen<'_> {
 
     /// Takes the side exit before an instruction if what its guard is for does not hold.
     pub(super) fn guard(&mut self, (site, kind): (Site, GuardKind), exit: &Exit, uses: &[wir::Value]) {
-        let Some(fails) = self.fails((site, kind), uses) else { return };
+        let Some(fails) = self.fails((site, kind), uses, (0, 0)) else { return };
         let leave = self.b.append_block(self.function, "unguarded");
         let stay = self.b.append_block(self.function, "guarded");
         self.b.cond_br(fails, leave, stay, Likely::No);
@@ -246,10 +246,16 @@ impl Codegen<'_> {
         self.b.member(pair, 1)
     }
 
-    /// The condition that a guard fails; `None`: it cannot.
-    pub(super) fn fails(&mut self, (site, kind): (Site, GuardKind), uses: &[wir::Value]) -> Option<Value> {
+    /// The condition that a guard fails; `None`: it cannot. `between`: a guard of one value that must be
+    /// exact also covers its sums with numbers from the first, which is at most zero, to the second.
+    pub(super) fn fails(
+        &mut self,
+        (site, kind): (Site, GuardKind),
+        uses: &[wir::Value],
+        between: (i32, i32),
+    ) -> Option<Value> {
         match kind {
-            GuardKind::Exact => self.wraps(site, uses),
+            GuardKind::Exact => self.wraps(site, uses, between),
             GuardKind::ExactInActive => {
                 // A result that is not affine is exact in every lane.
                 let ends = self.active_ends(site)?;
@@ -279,15 +285,16 @@ impl Codegen<'_> {
         Some(self.b.not(self.b.or(all, none)))
     }
 
-    /// The condition that a lane of an affine value wraps around where the instruction widens it; `None`: no
-    /// lane can.
-    fn wraps(&mut self, site: Site, uses: &[wir::Value]) -> Option<Value> {
+    /// The condition that a lane of an affine value wraps around where the instruction widens it, or its sum
+    /// with a number between two; `None`: no lane can.
+    fn wraps(&mut self, site: Site, uses: &[wir::Value], (low, high): (i32, i32)) -> Option<Value> {
         let inst = site.inst(self.job.function)?;
         let (ty, _) = crate::analysis::expr::Expr::of(inst)?.widens()?;
         let signed = ty.is_signed();
         let mut wraps: Option<Value> = None;
         for name in uses.iter().take(2) {
-            let Some(pattern) = self.pattern(*name).filter(|_| !self.is_small(*name)) else { continue };
+            let small = (low, high) == (0, 0) && self.is_small(*name);
+            let Some(pattern) = self.pattern(*name).filter(|_| !small) else { continue };
             if !pattern.rows.is_empty() {
                 let wrap = self.rows_wrap(*name, &pattern, signed);
                 wraps = Some(match wraps {
@@ -302,15 +309,17 @@ impl Codegen<'_> {
                     if pattern.by_chunk { self.relative(&pattern, c) } else { pattern.lanes.to_vec() };
                 let base = self.base(*name, c).expect("a pattern has bases");
                 let known = self.facts.analyses.constants.chunk(*name, c).map(|lanes| lanes[0]);
-                for lane in [lanes.iter().min(), lanes.iter().max()].into_iter().flatten() {
-                    if *lane == 0 {
+                let ends =
+                    [lanes.iter().min().map(|lane| lane + low), lanes.iter().max().map(|lane| lane + high)];
+                for lane in ends.into_iter().flatten() {
+                    if lane == 0 {
                         continue;
                     }
-                    if known.is_some_and(|base| !wraps_around(base, *lane, signed)) {
+                    if known.is_some_and(|base| !wraps_around(base, lane, signed)) {
                         continue;
                     }
-                    let added = self.b.const_int(base.ty(), i64::from(*lane).unsigned_abs());
-                    let wrap = self.overflows(base, added, signed, *lane > 0);
+                    let added = self.b.const_int(base.ty(), i64::from(lane).unsigned_abs());
+                    let wrap = self.overflows(base, added, signed, lane > 0);
                     wraps = Some(match wraps {
                         None => wrap,
                         Some(others) => self.b.or(others, wrap),

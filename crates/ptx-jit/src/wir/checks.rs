@@ -150,6 +150,24 @@ impl fmt::Display for Why {
     }
 }
 
+/// A guard that is tested where its block begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct EarlyGuard {
+    /// Its index in the block.
+    pub(crate) at: usize,
+    pub(crate) tested: Tested,
+}
+
+/// What is tested of a guard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tested {
+    /// Whether its value is exact where it is widened, and its sum with any number from the first, which is
+    /// at most zero, to the second, which is at least zero.
+    Between(i32, i32),
+    /// Nothing: another guard is tested for this value, too.
+    Elsewhere,
+}
+
 /// The checks of a block.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BlockChecks {
@@ -158,8 +176,11 @@ pub(crate) struct BlockChecks {
     /// The operations behind it that are executed before the checks, in program order.
     pub(crate) hoisted: Vec<usize>,
     pub(crate) groups: Vec<CheckGroup>,
-    /// The guards of conversions that are tested together with the checks.
-    pub(crate) guards: Vec<usize>,
+    /// The guards of conversions that are tested together with the checks, in program order.
+    pub(crate) guards: Vec<EarlyGuard>,
+    /// The addresses of accesses that are a constant number of bytes from that of an earlier one where the
+    /// guards hold.
+    pub(crate) distances: BTreeMap<Value, (Value, i64)>,
     /// Where each access that all active lanes make is checked, by index, in program order.
     pub(crate) accesses: Vec<(usize, Check)>,
     /// Whether groups are checked for many iterations of a loop at once.
@@ -182,7 +203,7 @@ impl BlockChecks {
 
     /// Whether an operation is executed before the checks, or as a part of them.
     pub(crate) fn is_done(&self, at: usize) -> bool {
-        self.is_early(at) || self.guards.binary_search(&at).is_ok()
+        self.is_early(at) || self.guards.binary_search_by_key(&at, |guard| guard.at).is_ok()
     }
 
     /// What the checks are, as a comment behind the operation at which they are made.
@@ -220,7 +241,12 @@ impl BlockChecks {
             ));
         }
         if !self.guards.is_empty() {
-            parts.push(format!("wraps {}", sites(&self.guards)));
+            let text = |guard: &EarlyGuard| match guard.tested {
+                Tested::Between(0, 0) => site(guard.at),
+                Tested::Between(low, high) => format!("{} from {low} to {high}", site(guard.at)),
+                Tested::Elsewhere => format!("({})", site(guard.at)),
+            };
+            parts.push(format!("wraps {}", self.guards.iter().map(text).collect::<Vec<_>>().join(" ")));
         }
         let within = |early: bool| {
             let wanted = Check::Within { early };

@@ -6,6 +6,7 @@
 //! lanes have the same result.
 
 use super::range::Bound;
+mod chunk_predicates;
 pub(crate) mod compare;
 mod equal_lanes;
 
@@ -31,6 +32,8 @@ struct Classifier<'a, M: Effects> {
     /// Lanes with equal values, besides those that the shape implies.
     equal: Vec<EqualLanes>,
     shuffles: Shuffles,
+    /// Which values are predicates that are the same in all lanes of each chunk.
+    per_chunk: Vec<bool>,
     /// The range of each value.
     bounds: Vec<Option<Bound>>,
     /// Results of conversions that have a guard for active lanes.
@@ -65,6 +68,7 @@ pub(crate) fn classify(
         aligns: vec![ALIGNED; func.kinds.len()],
         equal: vec![equal; func.kinds.len()],
         shuffles,
+        per_chunk: chunk_predicates::all(func),
         bounds,
         in_active: func.guarded(GuardKind::ExactInActive),
         same: func.guarded(GuardKind::SameInAll),
@@ -135,6 +139,7 @@ impl<M: Effects> Classifier<'_, M> {
                     }
                     changed |= self.set_equal(phi.def, equal);
                     changed |= self.set(phi.def, class);
+                    changed |= self.note_phi(phi.def, &phi.from);
                     changed |= self.set_align(phi.def, align);
                 }
                 for op in &node.ops {
@@ -240,6 +245,7 @@ impl<M: Effects> Classifier<'_, M> {
         for def in &op.defs {
             changed |= self.set_align(*def, align);
         }
+        changed |= self.note_predicates(op);
         self.class_of(op, block, func) || changed
     }
 
@@ -525,14 +531,9 @@ impl<M: Effects> Classifier<'_, M> {
         {
             return vec![class];
         }
-        let same = |class: &Shape| match class {
-            Shape::Uniform(_) => true,
-            Shape::Affine(pattern) => pattern.same_in_chunk(self.chunk),
-            Shape::Bottom | Shape::Varying => false,
-        };
         let words = op.defs.iter().all(|d| func.kinds[d.0 as usize] != Kind::Reg(RegClass::Pred));
         let plain = inst.dsts.iter().all(|d| matches!(d, Dst::Reg(_) | Dst::Sink));
-        if sources.iter().all(same) && words && plain {
+        if self.reads_same_in_chunk(inst, op) && words && plain {
             return vec![self.by_chunk(); count];
         }
         vec![Shape::Varying; count]

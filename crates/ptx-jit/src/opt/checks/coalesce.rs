@@ -7,20 +7,22 @@
 //! Invariant: an instruction that is hoisted to the start has no effect, reads no memory that needs a check,
 //! and depends only on such instructions.
 
+use super::distance;
 use super::elim::is_within;
 use crate::analysis::Analyses;
+use crate::analysis::distance::Distances;
 use crate::effects;
 use crate::isel::{self, Env};
 use crate::llvm::Flush;
 use crate::mem::classify::{Classes, access_of, ordered_access};
 use crate::mem::plan::Planner;
 use crate::wir::access::{Access, Form};
-use crate::wir::checks::{Anchor, BlockChecks, Check, CheckGroup, Reach, Why};
+use crate::wir::checks::{Anchor, BlockChecks, Check, CheckGroup, EarlyGuard, Reach, Tested, Why};
 use crate::wir::{Affine, Block, BlockId, Kind, Op, OpKind, Shape, Site, Value};
 use ptx::ir::{Addr, Base, Inst, RegClass, Src};
 use ptx::isa::{Op as O, Space};
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// What checks are coalesced by.
 pub(crate) struct Coalescing<'a> {
@@ -68,7 +70,7 @@ impl<'a> Coalescing<'a> {
                     checks.accesses.push((at, check));
                 }
                 OpKind::Guard(..) if op.uses.iter().all(|name| !late.contains(name)) => {
-                    checks.guards.push(at);
+                    checks.guards.push(EarlyGuard { at, tested: Tested::Between(0, 0) });
                 }
                 _ => {}
             }
@@ -78,10 +80,18 @@ impl<'a> Coalescing<'a> {
             return Some(checks);
         }
         let addresses = known.iter().filter_map(|(_, _, inst, op)| address_register(inst, op));
-        let guarded = checks.guards.iter().flat_map(|at| block.ops[*at].uses.iter().copied());
+        let guarded = checks.guards.iter().flat_map(|guard| block.ops[guard.at].uses.iter().copied());
         checks.hoisted = hoisted(block, at, addresses.chain(guarded).collect());
+        // Whether memory of the kernel's own is accessed is known for each address alone.
+        let apart = |inst: &&Inst| !matches!(inst.mods.space(), Space::Shared | Space::Local | Space::Param);
+        let far = known.iter().filter(|(_, _, inst, _)| apart(inst));
+        let names: Vec<Value> = far.filter_map(|(_, _, inst, op)| address_register(inst, op)).collect();
+        let Planner { func, function, .. } = self.planner;
+        let distances = Distances { func, function, def_use: &self.analyses.def_use };
+        distance::merge(&mut checks, block, (distances, &self.analyses.addresses), &names);
         for (at, site, inst, op) in known {
-            let check = self.join(&mut checks.groups, (at, site), (inst, op), full);
+            let BlockChecks { groups, distances, .. } = &mut checks;
+            let check = self.join((groups, distances), (at, site), (inst, op), full);
             checks.accesses.push((at, check.unwrap_or_else(Check::AtAccess)));
         }
         checks.accesses.sort_unstable_by_key(|(at, _)| *at);
@@ -150,7 +160,7 @@ impl<'a> Coalescing<'a> {
     /// The reason why it must be checked on its own.
     fn join(
         &self,
-        groups: &mut Vec<CheckGroup>,
+        (groups, distances): (&mut Vec<CheckGroup>, &BTreeMap<Value, (Value, i64)>),
         (at, site): (usize, Site),
         (inst, op): (&Inst, &Op),
         full: bool,
@@ -181,6 +191,13 @@ impl<'a> Coalescing<'a> {
             let classes = Classes { func, program, addresses, width: launch.chunk };
             (access, form) = classes.form(name, access, full).ok_or(Why::NoNativeCode)?;
         }
+        let (anchor, offset) = match anchor {
+            Anchor::Value(name) => match distances.get(&name) {
+                Some((first, by)) => (Anchor::Value(*first), offset + by),
+                None => (anchor, offset),
+            },
+            Anchor::Variable(_) | Anchor::Frame => (anchor, offset),
+        };
         access.postponed = self.planner.postpones((inst, op), access);
         let bytes = access.bytes();
         // With larger offsets, sums of bounds could overflow. A misaligned offset is a fault of the program.

@@ -4,5 +4,6 @@
 //! Invariant: nothing here depends on a value of LLVM. Two blocks with equal data have equal checks.
 
 pub(crate) mod coalesce;
+mod distance;
 pub(crate) mod elim;
 pub(crate) mod predicate;

@@ -92,8 +92,12 @@ impl Prefetching<'_> {
             return None;
         }
         let name = *op.uses.get(1)?;
+        let (first, offset) = match block.checks.as_ref().and_then(|checks| checks.distances.get(&name)) {
+            Some((first, by)) => (*first, offset.checked_add(*by)?),
+            None => (name, *offset),
+        };
         let line = offset.checked_add(i64::from(CACHE_LINE_BYTES / 2))?.div_euclid(CACHE_LINE_BYTES.into());
-        let more = line.wrapping_mul(CACHE_LINE_BYTES.into()).wrapping_sub(*offset);
+        let more = line.wrapping_mul(CACHE_LINE_BYTES.into()).wrapping_sub(offset);
         let fits = self.launch.team == 1 || self.by_warp;
         let nearest = match fits && self.target.tuning().prefetches_next_cta_into_l1() {
             true => Cache::First,
@@ -109,7 +113,7 @@ impl Prefetching<'_> {
         };
         match found {
             Err(why) => Some(Decision::Missed(why)),
-            Ok(_) if !issued.insert((name, line, write)) => None,
+            Ok(_) if !issued.insert((first, line, write)) => None,
             Ok((ahead, cache)) => Some(Decision::Applied(Prefetch { ahead, more, cache })),
         }
     }
