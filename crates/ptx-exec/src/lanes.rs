@@ -92,6 +92,14 @@ pub struct Registers {
 }
 
 impl Registers {
+    /// Sets the number of registers of each class. If the numbers change, all are zero.
+    pub fn provide(&mut self, counts: ptx::ir::RegCounts) {
+        let have = [self.pred.len(), self.r16.len(), self.r32.len(), self.r64.len()];
+        if have != [counts.pred, counts.r16, counts.r32, counts.r64].map(|count| count as usize) {
+            self.reset(counts);
+        }
+    }
+
     /// Sets the number of registers of each class, all zero; keeps the allocations.
     pub fn reset(&mut self, counts: ptx::ir::RegCounts) {
         self.pred.clear();

@@ -61,7 +61,7 @@ impl NativeFrames {
         if self.slots.len() != warps.len() || self.kept.len() < lines {
             self.slots.resize(warps.len(), Slot::default());
             self.kept.resize(lines, Line::default());
-            self.regs.reset(function.regs);
+            self.regs.provide(function.regs);
             for (slot, warp) in self.slots.iter_mut().zip(warps.iter_mut()) {
                 warp.view.set_local_top(u64::from(function.frame_bytes));
                 slot.local = warp.view.windows().local.0;
@@ -96,7 +96,7 @@ impl NativeFrames {
         if self.slots.len() != coarse_warps || self.kept.len() < all {
             self.slots.resize(coarse_warps, Slot::default());
             self.kept.resize(all, Line::default());
-            self.regs.reset(function.regs);
+            self.regs.provide(function.regs);
         }
         self.touched = 0;
         self.groups = groups.now;
