@@ -396,7 +396,8 @@ pub(crate) fn plan_memory(
     if passes.has(Pass::Prefetches) {
         analyses.evolution = ScalarEvolution::new(func, function, &analyses.def_use, launch);
         let (evolution, loops) = (&analyses.evolution, loop_kinds(function));
-        Prefetching { program, function, launch, target, by_warp, evolution, loops: &loops }.decide(func);
+        Prefetching { program, function, launch, target, by_warp, evolution, loops: &loops }
+            .decide(func, &analyses.def_use);
     }
     if passes.has(Pass::BarrierSlots) {
         func.slot_memory = Some(Rc::new(barrier_slots::assign(func, &analyses.def_use, launch, target)));

@@ -14,7 +14,8 @@
 //! What the next iteration accesses is prefetched by code for all lanes: by full copies of blocks, and by
 //! versions of masked copies in which all lanes load.
 //!
-//! Invariant: a line is prefetched once in a block. If the distance is not known, nothing is prefetched.
+//! Invariant: a line is prefetched once in a block, and in an iteration of a loop with a long stride. If the
+//! distance is not known, nothing is prefetched.
 
 pub(crate) mod deferred;
 mod grid_stride;
@@ -30,6 +31,7 @@ use crate::tuning::{
 use crate::wir::decision::Decision;
 use crate::wir::group::{Group, GroupKind};
 use crate::wir::prefetch::{Ahead, Cache, Decisions, Prefetch};
+use crate::wir::uses::DefUse;
 use crate::wir::{self, Block, Func, LaunchShape, Op, OpKind};
 use ptx::ir::{Addr, Base, Function, Inst, Program, Src};
 use ptx::isa::{Op as O, Space};
@@ -51,14 +53,16 @@ pub(crate) struct Prefetching<'a> {
 
 impl Prefetching<'_> {
     /// Decides for each access of a function, and then which blocks defer what they prefetch.
-    pub(crate) fn decide(&self, func: &mut Func) {
-        for block in &mut func.blocks {
+    pub(crate) fn decide(&self, func: &mut Func, def_use: &DefUse) {
+        let repeated = self.repeated(func, def_use);
+        for (id, block) in (0..).zip(&mut func.blocks) {
             let mut issued = HashSet::new();
             let (apart, later) = (members(block, is_apart), members(block, is_later_in_window));
             for at in (0..block.ops.len()).filter(|at| !apart.contains(at)) {
                 let op = &block.ops[at];
                 let next = self.decision(block, op, &mut issued);
-                let grid_stride = if later.contains(&at) { None } else { self.grid_stride(block, op) };
+                let again = later.contains(&at) || repeated.contains(&(id, at));
+                let grid_stride = if again { None } else { self.grid_stride(block, op) };
                 let some = next.is_some() || grid_stride.is_some();
                 block.ops[at].prefetch = some.then(|| Rc::new(Decisions { next, grid_stride }));
             }
