@@ -5,8 +5,11 @@
 //! edge, that wrap around, that come from a sorted table, or that several lanes share. A gather costs a
 //! load for each lane. So the first and the last active lane of a chunk are taken for the lanes with the
 //! lowest and the highest address. If the others are between them, and all within a vector, the chunk is
-//! one load, and each lane takes its element by a permutation. Where the active lanes are not known before,
-//! or the target has no permutation, the elements must be consecutive.
+//! one load, and each lane takes its element by a permutation.
+//!
+//! Where the active lanes are not known before, or the target has no permutation, the elements must be
+//! consecutive, from that of the first active lane on: at the edge of a picture, inactive lanes have
+//! clamped indices.
 //!
 //! Invariant: a vector is loaded only where each active lane's address, which has been checked, is that of
 //! the element which the lane takes. Elements outside of those of the active lanes are not read, unless
@@ -15,20 +18,10 @@
 use super::Codegen;
 use super::load_store::Addresses;
 use super::mask::Mask;
+use super::scaled_index::ScaledIndex;
 use crate::llvm::{IntPred, Likely, Value};
 use crate::target::Level;
 use crate::wir::access::{Active, PerLane, Plan};
-
-/// The lanes' addresses, as what is tested: a scalar plus scaled 32-bit indices.
-struct Tested {
-    base: Value,
-    /// By chunk.
-    index: Vec<Value>,
-    signed: bool,
-    scale: u64,
-    /// The bytes of an index: those of an element if indices count elements, and otherwise 1.
-    unit: u64,
-}
 
 /// A chunk whose elements may be in one vector.
 struct Span {
@@ -51,20 +44,20 @@ impl Codegen<'_> {
         places: &Addresses,
         mask: Mask,
     ) -> Vec<Vec<Value>> {
-        let tested = self.tested(plan, places);
+        let (tested, unit) = self.tested(plan, places);
         let mut odd: Option<Value> = None;
         let mut wraps = self.b.const_int(self.int(1), 0);
         let mut spans = Vec::new();
         for (c, index) in (0..).zip(&tested.index) {
             let (span, differ) = if permuted {
                 let span = self.span(*index, plan.active.chunks[c as usize]);
-                let most = self.c32((self.width - 1) * tested.unit as u32);
+                let most = self.c32((self.width - 1) * unit);
                 let most = self.b.intrinsic("llvm.umin", &[self.int(32)], &[span.last, most]);
                 let differ = self.b.icmp(IntPred::Ugt, span.steps, self.b.splat(most, self.width));
                 (span, differ)
             } else {
-                let span = self.consecutive_span(*index);
-                let differ = self.b.icmp(IntPred::Ne, span.steps, self.multiples(1));
+                let span = self.consecutive_span(*index, unit, (plan.active.chunks[c as usize], mask, c));
+                let differ = self.b.icmp(IntPred::Ne, span.steps, self.multiples(unit));
                 (span, differ)
             };
             let differ = match self.lanes(plan, mask, c) {
@@ -88,23 +81,19 @@ impl Codegen<'_> {
         self.b.position_at_end(together);
         let mut near = Vec::new();
         for (c, span) in (0..).zip(spans) {
-            let long = self.int(64);
-            let first = match tested.signed {
-                true => self.b.sext(span.first, long),
-                false => self.b.zext(span.first, long),
-            };
-            let base = self.b.add(self.b.mul(first, self.c64(tested.scale)), tested.base);
+            let base = self.one_of(&tested, span.first);
             self.fetch(base, c, plan.access);
             near.push(match permuted {
-                true => vec![self.load_span(base, plan, tested.unit, &span, self.lanes(plan, mask, c))],
+                true => vec![self.load_span(base, plan, unit, &span, self.lanes(plan, mask, c))],
                 false => self.run(base, c, plan, mask),
             });
         }
         let near_end = self.b.current_block();
         self.b.br(on);
         self.b.position_at_end(gather);
+        let places = Addresses::ScaledIndex(tested);
         let far: Vec<Vec<Value>> =
-            (0..).zip(apart).map(|(c, how)| self.load_per_lane(plan, how, places, c, mask)).collect();
+            (0..).zip(apart).map(|(c, how)| self.load_per_lane(plan, how, &places, c, mask)).collect();
         let far_end = self.b.current_block();
         self.b.br(on);
         self.b.position_at_end(on);
@@ -117,23 +106,18 @@ impl Codegen<'_> {
         near.iter().zip(&far).map(|(near, far)| near.iter().zip(far).map(merge).collect()).collect()
     }
 
-    fn tested(&self, plan: &Plan, places: &Addresses) -> Tested {
+    /// The lanes' addresses as a scalar plus scaled indices, and by how much the index of the next element is
+    /// greater.
+    fn tested(&self, plan: &Plan, places: &Addresses) -> (ScaledIndex, u32) {
         match places {
-            Addresses::ScaledIndex(spread) => Tested {
-                base: spread.base,
-                index: spread.index.clone(),
-                signed: spread.signed,
-                scale: spread.scale,
-                unit: 1,
-            },
-            // Addresses of shared memory, which has less than 4 GiB.
+            Addresses::ScaledIndex(spread) => (spread.clone(), 1),
+            // Addresses of shared memory, which has less than 2 GiB.
             Addresses::Each(chunks) => {
                 let base = self.entry.shared[0];
                 let ty = self.b.vec(self.int(32), self.width);
                 let start = self.b.splat(self.b.trunc(base, self.int(32)), self.width);
                 let index = chunks.iter().map(|chunk| self.b.sub(self.b.trunc(*chunk, ty), start)).collect();
-                let unit = u64::from(plan.access.bytes());
-                Tested { base, index, signed: false, scale: 1, unit }
+                (ScaledIndex { base, index, signed: true, bytes: false, scale: 1 }, plan.access.bytes())
             }
             Addresses::Same(_) | Addresses::Affine(..) | Addresses::Rows(..) => {
                 unreachable!("ptxvm bug: a test of lanes at constant distances")
@@ -150,15 +134,24 @@ impl Codegen<'_> {
         Span { first, steps, last: self.b.sub(last, first) }
     }
 
-    /// The span of a chunk whose lanes' elements must be consecutive.
-    fn consecutive_span(&self, index: Value) -> Span {
-        let first = self.b.extract(index, 0);
+    /// The span of a chunk whose lanes' elements must be consecutive: from the first lane's, if the first
+    /// active lane's is where it must be then.
+    fn consecutive_span(&self, index: Value, unit: u32, (active, mask, c): (Active, Mask, u32)) -> Span {
+        let permutes =
+            self.env.target.level() != Level::Baseline && self.width == self.env.target.level().lanes();
+        let first = if active == Active::Computed && permutes {
+            let (_, low, _) = self.running(self.word(mask), Some(c));
+            let own = self.b.extract(self.permuted_by(index, self.b.splat(low, self.width)), 0);
+            self.b.sub(own, self.b.mul(low, self.c32(unit)))
+        } else {
+            self.b.extract(index, 0)
+        };
         let steps = self.b.sub(index, self.b.splat(first, self.width));
-        Span { first, steps, last: self.c32(self.width - 1) }
+        Span { first, steps, last: self.c32((self.width - 1) * unit) }
     }
 
     /// Loads the vector of a span's elements. Returns that of the lanes' elements.
-    fn load_span(&self, base: Value, plan: &Plan, unit: u64, span: &Span, lanes: Option<Value>) -> Value {
+    fn load_span(&self, base: Value, plan: &Plan, unit: u32, span: &Span, lanes: Option<Value>) -> Value {
         let access = plan.access;
         let pointer = self.b.int_to_ptr(base);
         let pointer = lanes.map_or(pointer, |lanes| self.sound(pointer, lanes));
@@ -195,8 +188,8 @@ impl Codegen<'_> {
     }
 
     /// 0 and the multiples of a number, for the lanes of a chunk.
-    fn multiples(&self, of: u64) -> Value {
-        let all: Vec<u64> = (0..u64::from(self.width)).map(|lane| lane * of).collect();
+    fn multiples(&self, of: u32) -> Value {
+        let all: Vec<u64> = (0..self.width).map(|lane| u64::from(lane * of)).collect();
         self.b.const_ints(self.int(32), &all)
     }
 }

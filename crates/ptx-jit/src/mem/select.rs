@@ -58,8 +58,8 @@ impl Vectors {
                 let permuted = known && self.permutes(access);
                 let tested = match form {
                     Form::ScaledIndex(scale) => *scale == u64::from(access.bytes()),
-                    // All addresses are in less than 4 GiB, as the test needs.
-                    Form::Each => permuted && access.space == Space::Shared,
+                    // All addresses are in less than 2 GiB, as the test needs.
+                    Form::Each => self.permutes(access) && access.space == Space::Shared,
                     Form::Same | Form::Affine(_) | Form::Rows(_) | Form::Local | Form::EachLocal => false,
                 };
                 match tested && !write {
