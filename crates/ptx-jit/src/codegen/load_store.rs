@@ -651,6 +651,13 @@ impl Codegen<'_> {
             Addresses::ScaledIndex(spread) => {
                 Addresses::ScaledIndex(ScaledIndex { base: scalar(&spread.base), ..spread.clone() })
             }
+            // Shared memory has less than 2 GiB, so 32 bits of an address that is in bounds are enough.
+            Addresses::Each(chunks) if access.space == Space::Shared => {
+                let ty = self.b.vec(self.int(32), self.width);
+                let index = chunks.iter().map(|chunk| self.b.trunc(*chunk, ty)).collect();
+                let (signed, bytes, scale) = (true, false, 1);
+                Addresses::ScaledIndex(ScaledIndex { base: origin, index, signed, bytes, scale })
+            }
             Addresses::Each(chunks) => {
                 let origin = self.b.splat(origin, self.width);
                 Addresses::Each(chunks.iter().map(|chunk| self.b.add(*chunk, origin)).collect())

@@ -18,7 +18,6 @@
 use super::Codegen;
 use super::load_store::Addresses;
 use super::mask::Mask;
-use super::scaled_index::ScaledIndex;
 use crate::llvm::{IntPred, Likely, Value};
 use crate::target::Level;
 use crate::wir::access::{Active, PerLane, Plan};
@@ -44,11 +43,13 @@ impl Codegen<'_> {
         places: &Addresses,
         mask: Mask,
     ) -> Vec<Vec<Value>> {
-        let (tested, unit) = self.tested(plan, places);
+        let Addresses::ScaledIndex(spread) = places else { unreachable!("ptxvm bug: no indices to test") };
+        // By how much the index of the next element is greater.
+        let unit = plan.access.bytes() / spread.scale as u32;
         let mut odd: Option<Value> = None;
         let mut wraps = self.b.const_int(self.int(1), 0);
         let mut spans = Vec::new();
-        for (c, index) in (0..).zip(&tested.index) {
+        for (c, index) in (0..).zip(&spread.index) {
             let (span, differ) = if permuted {
                 let span = self.span(*index, plan.active.chunks[c as usize]);
                 let most = self.c32((self.width - 1) * unit);
@@ -66,7 +67,7 @@ impl Codegen<'_> {
             };
             odd = Some(odd.map_or(differ, |odd| self.b.or(odd, differ)));
             // 32-bit indices that are close may still wrap around.
-            let less = if tested.signed { IntPred::Slt } else { IntPred::Ult };
+            let less = if spread.signed { IntPred::Slt } else { IntPred::Ult };
             let end = self.b.add(span.first, span.last);
             wraps = self.b.or(wraps, self.b.icmp(less, end, span.first));
             spans.push(span);
@@ -81,7 +82,7 @@ impl Codegen<'_> {
         self.b.position_at_end(together);
         let mut near = Vec::new();
         for (c, span) in (0..).zip(spans) {
-            let base = self.one_of(&tested, span.first);
+            let base = self.one_of(spread, span.first);
             self.fetch(base, c, plan.access);
             near.push(match permuted {
                 true => vec![self.load_span(base, plan, unit, &span, self.lanes(plan, mask, c))],
@@ -91,9 +92,8 @@ impl Codegen<'_> {
         let near_end = self.b.current_block();
         self.b.br(on);
         self.b.position_at_end(gather);
-        let places = Addresses::ScaledIndex(tested);
         let far: Vec<Vec<Value>> =
-            (0..).zip(apart).map(|(c, how)| self.load_per_lane(plan, how, &places, c, mask)).collect();
+            (0..).zip(apart).map(|(c, how)| self.load_per_lane(plan, how, places, c, mask)).collect();
         let far_end = self.b.current_block();
         self.b.br(on);
         self.b.position_at_end(on);
@@ -104,25 +104,6 @@ impl Codegen<'_> {
             phi
         };
         near.iter().zip(&far).map(|(near, far)| near.iter().zip(far).map(merge).collect()).collect()
-    }
-
-    /// The lanes' addresses as a scalar plus scaled indices, and by how much the index of the next element is
-    /// greater.
-    fn tested(&self, plan: &Plan, places: &Addresses) -> (ScaledIndex, u32) {
-        match places {
-            Addresses::ScaledIndex(spread) => (spread.clone(), 1),
-            // Addresses of shared memory, which has less than 2 GiB.
-            Addresses::Each(chunks) => {
-                let base = self.entry.shared[0];
-                let ty = self.b.vec(self.int(32), self.width);
-                let start = self.b.splat(self.b.trunc(base, self.int(32)), self.width);
-                let index = chunks.iter().map(|chunk| self.b.sub(self.b.trunc(*chunk, ty), start)).collect();
-                (ScaledIndex { base, index, signed: true, bytes: false, scale: 1 }, plan.access.bytes())
-            }
-            Addresses::Same(_) | Addresses::Affine(..) | Addresses::Rows(..) => {
-                unreachable!("ptxvm bug: a test of lanes at constant distances")
-            }
-        }
     }
 
     /// The span of a chunk whose lanes take their elements by a permutation.

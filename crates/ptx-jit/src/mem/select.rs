@@ -58,7 +58,7 @@ impl Vectors {
                 let permuted = known && self.permutes(access);
                 let tested = match form {
                     Form::ScaledIndex(scale) => *scale == u64::from(access.bytes()),
-                    // All addresses are in less than 2 GiB, as the test needs.
+                    // In memory these are 32-bit offsets from the start of shared memory.
                     Form::Each => self.permutes(access) && access.space == Space::Shared,
                     Form::Same | Form::Affine(_) | Form::Rows(_) | Form::Local | Form::EachLocal => false,
                 };
