@@ -72,7 +72,7 @@ pub(crate) enum Gain {
     Scalars,
     /// Waiting for the previous iteration, in a kernel with loops and without barriers.
     Latency,
-    /// What belongs to a row of threads, which goes on in the next CTAs.
+    /// What belongs to a row of threads, which goes on in the next warps, or in the next CTAs.
     Rows,
 }
 
@@ -101,7 +101,7 @@ impl Sizes {
     /// The number that is tried after `size`: the next smaller one that divides it. Rows of several CTAs are
     /// whole.
     pub(crate) fn smaller(self, size: u32) -> u32 {
-        if self.ctas > 1 {
+        if self.gain == Gain::Rows || self.ctas > 1 {
             return 1;
         }
         if size > self.within {
@@ -264,7 +264,7 @@ pub(crate) fn has_border(func: &Func, function: &Function) -> bool {
 /// [`CoarseCode::least_row`](ptx_exec::native::CoarseCode::least_row).
 pub(crate) fn least_row(teams: Teams, func: &Func, function: &Function, shape: LaunchShape) -> [u32; 2] {
     match teams {
-        Teams::Auto if shape.ctas > 1 => merged::least_row(func, function, shape),
+        Teams::Auto if shape.leaves_at_edges() => merged::least_row(func, function, shape),
         Teams::Auto | Teams::Never | Teams::Threads | Teams::Of(_) => [shape.ctas; 2],
     }
 }
@@ -272,7 +272,7 @@ pub(crate) fn least_row(teams: Teams, func: &Func, function: &Function, shape: L
 /// Whether the first and the last CTA of a row of the grid execute alone, and those of the first and the last
 /// row; see [`CoarseCode::edges_alone`](ptx_exec::native::CoarseCode::edges_alone).
 pub(crate) fn edges_alone(func: &Func, shape: LaunchShape) -> [bool; 2] {
-    let leaves = shape.ctas > 1 && merged::leaves_at_edges(func);
+    let leaves = shape.leaves_at_edges() && merged::leaves_at_edges(func);
     // In a coarse warp of one row, all lanes have the same `%tid.y`.
     [leaves, leaves && shape.ntid[0] * shape.ctas < shape.lanes()]
 }

@@ -186,7 +186,7 @@ fn team_tids(ntid: [u32; 3], &CoarseCode { warps, ctas, .. }: &CoarseCode) -> Ve
     if warps < 2 {
         return Vec::new();
     }
-    let shape = LaunchShape { ntid, chunk: 0, team: warps, ctas };
+    let shape = LaunchShape { ntid, chunk: 0, team: warps, ctas, rows: false };
     let lanes = shape.lanes();
     let team =
         |first: u32| (0..3).flat_map(move |axis| (first..first + lanes).map(move |t| shape.tid(t)[axis]));

@@ -286,13 +286,13 @@ pub(crate) fn built(
             if shaped { func } else { once(function, launch, effects, (&divergence, plan), passes)? };
         if passes.has(Pass::VersionIndices) && known {
             let classify = |func: &mut Func| infer_shapes(func, function, launch, effects, passes);
-            let versions = match launch.ctas {
-                1 => {
+            let versions = match launch.leaves_at_edges() {
+                false => {
                     let rest = launch.team == 1
                         && version_indices::version_rest(&mut func, function, effects, classify);
                     version_indices::version(&mut func, function, effects, classify) || rest
                 }
-                _ => version_indices::assume(&mut func, function, effects, classify),
+                true => version_indices::assume(&mut func, function, effects, classify),
             };
             check(&func, function, effects, Form::Ssa);
             // Values that are affine in a version only may need guards where they are widened.

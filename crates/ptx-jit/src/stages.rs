@@ -59,9 +59,11 @@ pub fn after(
         return Some(String::new());
     }
     let effects = effects_of(program);
-    let single = || pipeline::wir(function, LaunchShape { team: 1, ctas: 1, ..launch }, &effects);
+    let single =
+        || pipeline::wir(function, LaunchShape { team: 1, ctas: 1, rows: false, ..launch }, &effects);
     // As the compiler tries first.
-    let leaves = launch.ctas > 1 && single().is_some_and(|func| coarsen::has_border(&func, function));
+    let leaves =
+        launch.leaves_at_edges() && single().is_some_and(|func| coarsen::has_border(&func, function));
     let mut func = pipeline::built(function, launch, &effects, Passes::without(off, stop), leaves)?;
     if last >= Pass::FoldBranches && last != Pass::Constants {
         plan(&mut func, (program, function), (launch, target), Passes::without(off, last));

@@ -131,7 +131,7 @@ fn read(file: &Path) -> Result<Case, String> {
 
 /// `ntid=64x1x1 chunk=16 warps=1`
 fn launch(text: &str) -> Result<LaunchShape, String> {
-    let mut launch = LaunchShape { ntid: [0; 3], chunk: 0, team: 0, ctas: 1 };
+    let mut launch = LaunchShape { ntid: [0; 3], chunk: 0, team: 0, ctas: 1, rows: false };
     for word in text.split_whitespace() {
         let (key, value) = word.split_once('=').ok_or("a launch is of KEY=VALUE")?;
         let number = |text: &str| text.parse::<u32>().map_err(|_| format!("`{text}` is not a number"));
@@ -143,6 +143,7 @@ fn launch(text: &str) -> Result<LaunchShape, String> {
             "chunk" => launch.chunk = number(value)?,
             "warps" => launch.team = number(value)?,
             "ctas" => launch.ctas = number(value)?,
+            "rows" => launch.rows = number(value)? != 0,
             _ => return Err(format!("`{key}` is not of a launch")),
         }
     }

@@ -28,11 +28,11 @@ fn programs() -> Vec<(PathBuf, Program)> {
     files.into_iter().filter_map(load).collect()
 }
 
-const ONE: LaunchShape = LaunchShape { ntid: [64, 1, 1], chunk: 16, team: 1, ctas: 1 };
-const PARTIAL: LaunchShape = LaunchShape { ntid: [20, 3, 1], chunk: 8, team: 1, ctas: 1 };
-const COARSE: LaunchShape = LaunchShape { ntid: [16, 8, 1], chunk: 16, team: 4, ctas: 1 };
+const ONE: LaunchShape = LaunchShape { ntid: [64, 1, 1], chunk: 16, team: 1, ctas: 1, rows: false };
+const PARTIAL: LaunchShape = LaunchShape { ntid: [20, 3, 1], chunk: 8, team: 1, ctas: 1, rows: false };
+const COARSE: LaunchShape = LaunchShape { ntid: [16, 8, 1], chunk: 16, team: 4, ctas: 1, rows: false };
 /// Two of the warps of a CTA, which wait for the others at barriers.
-const PART: LaunchShape = LaunchShape { ntid: [16, 8, 1], chunk: 16, team: 2, ctas: 1 };
+const PART: LaunchShape = LaunchShape { ntid: [16, 8, 1], chunk: 16, team: 2, ctas: 1, rows: false };
 
 /// Whether native code may run several warps of the function as one.
 fn may_be_coarse(function: &Function) -> bool {
@@ -237,7 +237,7 @@ fn prefetches_are_deferred_to_the_block_behind_the_barrier() {
     let module = check(&file.to_string_lossy(), &text, &CheckOptions::default()).module;
     let program = ptx::ir::lower(module.expect("a correct text"));
     let function = &program.functions[0];
-    let launch = LaunchShape { ntid: [128, 1, 1], chunk: 16, team: 2, ctas: 1 };
+    let launch = LaunchShape { ntid: [128, 1, 1], chunk: 16, team: 2, ctas: 1, rows: false };
     let shape = (launch, stages::generic_target(launch));
     let text = stages::after((&program, function), shape, Pass::Prefetches, None).expect("a small function");
     let line = text.lines().find(|line| line.starts_with("  defer-prefetches")).expect("a block defers");

@@ -109,7 +109,7 @@ mod tests {
         let Some(module) = checked.module else { panic!("{:?}", checked.diagnostics) };
         let program = ptx::ir::lower(module);
         [1, 4].map(|team| {
-            let launch = LaunchShape { ntid: [128, 1, 1], chunk: 16, team, ctas: 1 };
+            let launch = LaunchShape { ntid: [128, 1, 1], chunk: 16, team, ctas: 1, rows: false };
             let func = crate::pipeline::wir(&program.functions[0], launch, &NativeEffects::default());
             may_pay(&func.expect("it is small"), &program.functions[0])
         })

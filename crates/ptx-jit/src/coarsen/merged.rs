@@ -5,11 +5,13 @@
 //! little. The same row goes on in the next CTA in x. A coarse warp of warps from neighbouring CTAs computes
 //! once what belongs to the row, and its lanes access elements next to each other.
 //!
+//! A row of 128 threads or more needs no other CTA: coarse warps of one CTA have parts of its rows.
+//!
 //! Kernels qualify whose CTAs have nothing of their own: no shared memory, no barriers, no exchange between
 //! lanes. Which lane of which warp a thread is then makes no difference to the kernel.
 //!
-//! Invariant: an estimate changes nothing. Each coarse warp has whole rows of its CTAs. A warp whose lanes
-//! are several rows may be in several coarse warps.
+//! Invariant: an estimate changes nothing. Each coarse warp of several CTAs has whole rows of them. A warp
+//! whose lanes are several rows may be in several coarse warps.
 
 use super::{AS_LONG, Gain, Sizes, cost, pressure};
 use crate::analysis::branches::{Branches, both_work};
@@ -34,12 +36,13 @@ pub(super) fn sizes(
     asked: Option<u32>,
 ) -> Vec<Sizes> {
     let [nx, ny, nz] = shape.ntid;
-    if ny * nz < 2 || !is_independent(function, program) {
+    if !is_independent(function, program) {
         return Vec::new();
     }
     let chunks = 32 / shape.chunk;
     // Indices that vary in a single warp may be affine in a coarse one.
-    let by_registers = || match function.blocks.iter().flat_map(|block| &block.insts).any(may_change_index) {
+    let assumes = function.blocks.iter().flat_map(|block| &block.insts).any(may_change_index);
+    let by_registers = || match assumes {
         true => LOCKSTEP_MAX_CHUNKS / chunks,
         false => coarse_warp_registers(level) / (pressure(func, function, level) * chunks).max(1),
     };
@@ -51,6 +54,15 @@ pub(super) fn sizes(
         let fits = (2..=warps).contains(&size) && (shape.threads() * ctas / 32).is_multiple_of(size);
         fits.then(|| Sizes { ctas, gain, ..Sizes::of(size, "rows of neighbouring CTAs") })
     };
+    // A row of several CTAs would be too long where that of one is long enough.
+    let part = (2..=warps).rev().find(|size| nx.is_multiple_of(32 * size));
+    let long = asked.is_none() && nx >= 32 * warps && (assumes || has_border(func, function));
+    if let Some(size) = part.filter(|_| long) {
+        return vec![Sizes { gain, ..Sizes::of(size, "a part of a row of threads") }];
+    }
+    if ny * nz < 2 {
+        return Vec::new();
+    }
     [16, 8, 4, 2].into_iter().filter_map(of).collect()
 }
 
@@ -92,7 +104,7 @@ fn is_independent(function: &Function, program: &Program) -> bool {
 /// warp executes both sides of a branch. In a short row of the grid, all coarse warps have such lanes.
 pub(super) fn least_row(func: &Func, function: &Function, shape: LaunchShape) -> [u32; 2] {
     let many = MERGED_CTAS_MIN_GROUPS * shape.ctas;
-    let assumed = !func.guarded(GuardKind::SameInAll).is_empty();
+    let assumed = !func.guarded(GuardKind::SameInAll).is_empty() || shape.ctas == 1;
     [if assumed || has_border(func, function) { many } else { 2 * shape.ctas }, many]
 }
 

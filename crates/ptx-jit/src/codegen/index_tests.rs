@@ -49,11 +49,9 @@ impl Codegen<'_> {
     fn remark_index_test(&mut self, version: &'static str) {
         self.applied(
             "version-indices",
-            match self.job.shape.ctas {
-                1 => version,
-                _ => {
-                    "assumed to leave the index of all lanes as it is: else the rows of several CTAs are left"
-                }
+            match self.job.shape.leaves_at_edges() {
+                false => version,
+                true => "assumed to leave the index of all lanes as it is: else the coarse warp leaves",
             },
         );
     }

@@ -147,7 +147,7 @@ impl Codegen<'_> {
     pub(super) fn exit_of_block(&mut self, exit: &Exit) {
         let cause = match exit.why {
             ExitReason::Yield { .. } => ExitCause::Fuel,
-            ExitReason::Terminator { .. } | ExitReason::Before(_) if self.job.shape.ctas > 1 => {
+            ExitReason::Terminator { .. } | ExitReason::Before(_) if self.job.shape.leaves_at_edges() => {
                 ExitCause::Edge
             }
             ExitReason::Terminator { block } => match &self.job.function.blocks[block as usize].term {
@@ -272,10 +272,7 @@ impl Codegen<'_> {
         }
         let inst = site.inst(self.job.function)?;
         self.remarks.site.set(Some(site));
-        self.applied(
-            "same-comparison",
-            "assumed to be the same in all lanes: else the rows of several CTAs are left",
-        );
+        self.applied("same-comparison", "assumed to be the same in all lanes: else the coarse warp leaves");
         let known = |emit: &Self, holds: bool| emit.b.const_int(emit.int(1), u64::from(holds));
         let [all, none] = [false, true].map(|negated| match self.passes(inst, uses, negated) {
             Some(Condition::Computed(holds)) => holds,

@@ -136,12 +136,16 @@ fn listed(kernel: &Kernel, teams: Teams) -> Part {
 
 /// A WIR function as text, below a line that names the launch it is for.
 fn wir_listing(kernel: &Kernel, shape: LaunchShape, func: &Func) -> String {
-    let LaunchShape { ntid: [x, y, z], chunk, team, ctas } = shape;
+    let LaunchShape { ntid: [x, y, z], chunk, team, ctas, rows } = shape;
     let program: &ptx::ir::Program = kernel.module().program();
     let ptx = (program, kernel.function());
     let name = &kernel.function().name;
     let text = wir::print::print(func, Some(ptx));
-    let ctas = if ctas > 1 { format!(" ctas={ctas}") } else { String::new() };
+    let ctas = match (ctas, rows) {
+        (1, false) => String::new(),
+        (1, true) => " rows".to_owned(),
+        _ => format!(" ctas={ctas}"),
+    };
     format!("; {name}: ntid={x}x{y}x{z} chunk={chunk} warps={team}{ctas}\n{text}")
 }
 
@@ -187,7 +191,7 @@ fn translate(
         why.map_or_else(|| scalar::may_run_alone(function), Err).map_err(|why| Error::new(why.to_owned()))?;
     }
     let chunk = if scalar { 1 } else { session.target().level().lanes() };
-    let shape = LaunchShape { ntid, chunk, team: 1, ctas: 1 };
+    let shape = LaunchShape { ntid, chunk, team: 1, ctas: 1, rows: false };
     let Some(mut func) = pipeline::wir(function, shape, &effects) else {
         return Err(Error::new(format!("`{}` is too large to be compiled", function.name)));
     };
@@ -242,14 +246,15 @@ fn translate(
         }
         let mut size = sizes.first;
         // Whether the coarse warp leaves where its lanes diverge: what is still to be tried, the last first.
-        let border = sizes.ctas > 1 && coarsen::has_border(job.func, function);
+        let rows = sizes.gain == Gain::Rows || sizes.ctas > 1;
+        let border = rows && coarsen::has_border(job.func, function);
         let mut ways = if border { vec![false, true] } else { vec![false] };
         if size == 1 {
             remarks.missed("coarsen", None, sizes.why);
         }
         while size > 1 && together.is_none() {
             let Some(leaves) = ways.pop() else { break };
-            let shape = LaunchShape { team: size, ctas: sizes.ctas, ..shape };
+            let shape = LaunchShape { team: size, ctas: sizes.ctas, rows, ..shape };
             let warps = match sizes.ctas {
                 1 => format!("{size} warps"),
                 ctas => format!("{size} warps of {ctas} CTAs"),
@@ -280,7 +285,7 @@ fn translate(
             let mut analyses = analyse(&mut func, shape);
             if !by_warp && !coarsen::is_small(teams, &func, function, shape) {
                 remarks.missed("coarsen", None, format!("{warps}: the code would be too large"));
-                if sizes.ctas == 1 {
+                if !rows {
                     size = sizes.smaller(size);
                     ways.push(false);
                 } else if !border && !leaves {
@@ -319,7 +324,7 @@ fn translate(
                 continue;
             }
             // Single warps execute the CTAs that code for whole CTAs declines, and those at the ends of rows.
-            stays = !by_warp && sizes.ctas == 1 && coarsen::stays(&func, function);
+            stays = !by_warp && !rows && coarsen::stays(&func, function);
             let why = if size == sizes.first { sizes.why } else { "the largest number that can" };
             remarks.applied("coarsen", None, format!("{warps} as one: {why}"));
             together = Some(emitted);

@@ -53,7 +53,7 @@ impl<'a> Versioning<'a> {
     pub(crate) fn blocks(&self) -> Vec<(BlockId, Decision<Unmasked>)> {
         let func = self.planner.func;
         let launch = self.planner.launch;
-        if launch.team > 1 && launch.ctas == 1 {
+        if launch.team > 1 && !launch.leaves_at_edges() {
             return Vec::new();
         }
         let large = is_large(func);

@@ -582,9 +582,17 @@ pub struct LaunchShape {
     /// CTAs that execute as one, which are neighbours in x. Only coarse warps execute several, and all of
     /// them have the same `%ctaid` in the same lanes.
     pub ctas: u32,
+    /// Whether coarse warps of one CTA leave where they are not inside of a picture, as those of several do.
+    pub rows: bool,
 }
 
 impl LaunchShape {
+    /// Whether a coarse warp has a part of a row of threads, and leaves where its lanes are not all inside of
+    /// a picture.
+    pub fn leaves_at_edges(&self) -> bool {
+        self.ctas > 1 || self.rows
+    }
+
     /// Lanes that execute as one.
     pub fn lanes(&self) -> u32 {
         if self.is_scalar() { 1 } else { 32 * self.team }

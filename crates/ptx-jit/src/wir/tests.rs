@@ -21,7 +21,7 @@ fn program(body: &str) -> Program {
 fn team_plan(body: &str, ntid: [u32; 3], team: u32) -> Func {
     crate::pipeline::wir(
         &program(body).functions[0],
-        LaunchShape { ntid, chunk: 16, team, ctas: 1 },
+        LaunchShape { ntid, chunk: 16, team, ctas: 1, rows: false },
         &NativeEffects::default(),
     )
     .expect("small")
@@ -265,7 +265,7 @@ fn lanes_that_parted_in_a_short_condition_and_met_again_are_those_from_before() 
 
 #[test]
 fn rows_of_several_ctas_leave_where_lanes_diverge_by_place() {
-    let launch = LaunchShape { ntid: [32, 2, 1], chunk: 16, team: 4, ctas: 4 };
+    let launch = LaunchShape { ntid: [32, 2, 1], chunk: 16, team: 4, ctas: 4, rows: false };
     let without_masks = |body: &str| {
         let program = program(body);
         crate::pipeline::wir_without_masks(&program.functions[0], launch, &NativeEffects::default())

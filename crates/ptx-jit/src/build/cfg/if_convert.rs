@@ -255,7 +255,7 @@ impl<M: Effects> Builder<'_, M> {
         let mask = self.var(Var::Mask);
         let team = self.shape.team;
         // Coarse warps of several CTAs leave where an index is changed at an edge.
-        let leaves = |inst: &Inst| self.shape.ctas > 1 && full && may_change_index(inst);
+        let leaves = |inst: &Inst| self.shape.leaves_at_edges() && full && may_change_index(inst);
         let is_same = |index: usize| full && self.facts.same.contains(&Site { block, index: index as u32 });
         let needs_exit =
             |(index, inst): (usize, &Inst)| self.machine.accesses(inst) || leaves(inst) || is_same(index);
