@@ -82,6 +82,13 @@ fn shares_in_warp(program: &Program) -> bool {
     has(&["[%wrp"]) || has(&["[%cell"]) || by_index && has(&["st.global", "[%da+"])
 }
 
+/// Whether the lanes of a warp are several rows of a CTA, which execute one after another where each row goes
+/// on in the next CTAs.
+fn rows_of_warps_part(program: &Program) -> bool {
+    let [nx, ny, nz] = program.block;
+    ny * nz > 1 && !nx.is_multiple_of(32)
+}
+
 impl Machines {
     /// Devices for each processor. If not `optimised`, LLVM optimises no code: compiling takes most of the
     /// time of a program.
@@ -147,7 +154,8 @@ impl Machines {
             Err(error) => return Outcome::Refused(error.to_string()),
         };
         for (index, Jit { cpu, team, vm }) in self.jits.iter().enumerate() {
-            if !wanted(index, *cpu, *team) || *team == Some(0) && shares_in_warp(program) {
+            let apart = *team == Some(0) || rows_of_warps_part(program);
+            if !wanted(index, *cpu, *team) || apart && shares_in_warp(program) {
                 continue;
             }
             let run = || end(vm, program, &given, Engine::Jit, 0);
