@@ -98,10 +98,15 @@ impl Sizes {
         Self { first: size, within: size, apart: false, gain: Gain::Barriers, ctas: 1, why }
     }
 
-    /// The number that is tried after `size`: the next smaller one that divides it. Rows of several CTAs are
-    /// whole.
+    /// Whether coarse warps have rows of threads, or parts of them, and leave at the edges of a picture.
+    pub(crate) fn has_rows(self) -> bool {
+        self.gain == Gain::Rows || self.ctas > 1
+    }
+
+    /// The number that is tried after `size`: the next smaller one that divides it. Of rows, only one number
+    /// is tried.
     pub(crate) fn smaller(self, size: u32) -> u32 {
-        if self.gain == Gain::Rows || self.ctas > 1 {
+        if self.has_rows() {
             return 1;
         }
         if size > self.within {

@@ -137,12 +137,7 @@ impl Codegen<'_> {
         let there = self.b.current_block();
         self.b.br(done);
         self.b.position_at_end(done);
-        let merge = |(taken, own): (&Value, &Value)| {
-            let phi = self.b.phi(taken.ty());
-            self.b.add_incoming(phi, *taken, here);
-            self.b.add_incoming(phi, *own, there);
-            phi
-        };
+        let merge = |(taken, own): (&Value, &Value)| self.phi_of([(*taken, here), (*own, there)]);
         self.values.define(def, Repr::Chunks(taken.iter().zip(&own).map(merge).collect()));
         true
     }

@@ -97,12 +97,7 @@ impl Codegen<'_> {
         let far_end = self.b.current_block();
         self.b.br(on);
         self.b.position_at_end(on);
-        let merge = |(near, far): (&Value, &Value)| {
-            let phi = self.b.phi(near.ty());
-            self.b.add_incoming(phi, *near, near_end);
-            self.b.add_incoming(phi, *far, far_end);
-            phi
-        };
+        let merge = |(near, far): (&Value, &Value)| self.phi_of([(*near, near_end), (*far, far_end)]);
         near.iter().zip(&far).map(|(near, far)| near.iter().zip(far).map(merge).collect()).collect()
     }
 

@@ -246,7 +246,7 @@ fn translate(
         }
         let mut size = sizes.first;
         // Whether the coarse warp leaves where its lanes diverge: what is still to be tried, the last first.
-        let rows = sizes.gain == Gain::Rows || sizes.ctas > 1;
+        let rows = sizes.has_rows();
         let border = rows && coarsen::has_border(job.func, function);
         let mut ways = if border { vec![false, true] } else { vec![false] };
         if size == 1 {
