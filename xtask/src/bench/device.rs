@@ -4,7 +4,7 @@
 
 use super::case::{Array, Case, Value};
 use super::clock::{self, Took};
-use ptxvm::{Arg, Buffer, Cpu, Engine, Launch, Ran, Vm};
+use ptxvm::{Arg, Buffer, Engine, Launch, Ran, Target, Vm};
 use std::time::Duration;
 
 /// After this time without a launch, all helper threads sleep. The system reports their CPU time only then.
@@ -37,11 +37,11 @@ impl<'a> Device<'a> {
     /// Loads the kernels and the arrays.
     pub(crate) fn new(
         case: &'a Case,
-        (cpu, team): (Option<Cpu>, Option<u32>),
+        (target, team): (Option<Target>, Option<u32>),
         engine: Engine,
         threads: u32,
     ) -> Result<Self, ptxvm::Error> {
-        Self::with(case, ptxvm::Options { cpu, team, ..ptxvm::Options::default() }, engine, threads)
+        Self::with(case, ptxvm::Options { target, team, ..ptxvm::Options::default() }, engine, threads)
     }
 
     /// The same, on a virtual machine with these options.

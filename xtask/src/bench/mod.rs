@@ -25,10 +25,10 @@ use clock::{Clock, Took, median};
 use device::{Device, Seen};
 use native::Native;
 use peers::{Beside, Peers};
-use ptxvm::{Cpu, Engine};
+use ptxvm::{Cpu, Engine, Target};
 use std::time::Duration;
 
-const USAGE: &str = "usage: cargo xtask bench [--only NAME[,NAME...]] [--threads N] [--rounds N] [--cpu avx512|avx2|baseline] [--team N] \
+const USAGE: &str = "usage: cargo xtask bench [--only NAME[,NAME...]] [--threads N] [--rounds N] [--cpu TARGET] [--team N] \
                      [--engine interp] [--peers] [--clock wall|cpu] [--zoo [--kept-apart] [--check]] [--tools] [--json]\n\
                      \n\
                      --team N         native code runs N warps of a CTA as one, where it can\n\
@@ -49,7 +49,7 @@ pub(crate) struct Options {
     only: Vec<String>,
     threads: u32,
     rounds: usize,
-    cpu: Option<Cpu>,
+    cpu: Option<Target>,
     team: Option<u32>,
     interp: bool,
     peers: bool,
@@ -98,12 +98,14 @@ impl Options {
                     "cpu" => options.clock = Clock::Cpu,
                     _ => return Err(USAGE.to_owned()),
                 },
-                "--cpu" => match value()?.as_str() {
-                    "avx512" => options.cpu = Some(Cpu::Avx512),
-                    "avx2" => options.cpu = Some(Cpu::Avx2),
-                    "baseline" => options.cpu = Some(Cpu::Baseline),
-                    _ => return Err(USAGE.to_owned()),
-                },
+                "--cpu" => {
+                    options.cpu = Some(match value()?.as_str() {
+                        "avx512" => Cpu::Avx512.into(),
+                        "avx2" => Cpu::Avx2.into(),
+                        "baseline" => Cpu::Baseline.into(),
+                        target => target.parse().map_err(|error: ptxvm::Error| error.to_string())?,
+                    });
+                }
                 _ => return Err(USAGE.to_owned()),
             }
         }

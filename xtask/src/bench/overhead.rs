@@ -7,7 +7,7 @@ use super::case::Size;
 use super::cases;
 use super::clock::median;
 use super::device::{Device, text};
-use ptxvm::{AddressSize, Arg, Engine, Launch, Vm};
+use ptxvm::{Arg, Engine, Launch, Vm};
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
@@ -85,7 +85,7 @@ fn long(options: &Options) -> Result<f64, ptxvm::Error> {
     ptx += "mov.b32 %r1, %f0;\nxor.b32 %r0, %r0, %r1;\nst.global.u32 [%d2], %r0;\nret;\n}\n";
     let mut times = Vec::new();
     for _ in 0..3 {
-        let vm = Vm::with_cpu(AddressSize::Bits64, options.cpu)?;
+        let vm = Vm::with(ptxvm::Options { target: options.cpu, ..ptxvm::Options::default() })?;
         let kernel = vm.load("long.ptx", &ptx)?.kernel("long")?;
         let out = vm.zeros::<u32>(256)?;
         let launch =
@@ -97,7 +97,7 @@ fn long(options: &Options) -> Result<f64, ptxvm::Error> {
 
 /// Seconds that a launch of an empty kernel takes.
 fn launch(options: &Options, threads: u32, ctas: u32, warps: u32) -> Result<f64, ptxvm::Error> {
-    let vm = Vm::with_cpu(AddressSize::Bits64, options.cpu)?;
+    let vm = Vm::with(ptxvm::Options { target: options.cpu, ..ptxvm::Options::default() })?;
     let kernel =
         vm.load("empty.ptx", &text("kernels/empty").map_err(ptxvm::Error::caller)?)?.kernel("empty")?;
     let launch = Launch::new([ctas, 1, 1], [32 * warps, 1, 1]).threads(threads).engine(Engine::Jit);

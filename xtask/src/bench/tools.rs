@@ -60,7 +60,7 @@ pub(super) fn run(options: &Options) -> Result<(), String> {
 }
 
 fn device<'a>(options: &Options, case: &'a Case, tool: Option<Tool>) -> Result<Device<'a>, String> {
-    let mut with = ptxvm::Options { cpu: options.cpu, team: options.team, ..ptxvm::Options::default() };
+    let mut with = ptxvm::Options { target: options.cpu, team: options.team, ..ptxvm::Options::default() };
     with = tool.into_iter().fold(with, ptxvm::Options::and_tool);
     let with_engine = |engine| {
         let device = Device::with(case, with.clone(), engine, 1)?;
