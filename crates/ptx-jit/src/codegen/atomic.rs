@@ -304,7 +304,7 @@ impl Codegen<'_> {
                 self.b.mul(count, *value)
             }
             Repr::Scalar(value) => *value,
-            Repr::Mask(_) | Repr::Narrow(_) | Repr::Kept(_) => {
+            Repr::Mask(_) | Repr::Number(_) | Repr::Narrow(_) | Repr::Kept(_) => {
                 unreachable!("ptxvm bug: an operand that was not read")
             }
             Repr::Bases(chunks) | Repr::Chunks(chunks) => {
@@ -388,7 +388,7 @@ impl Codegen<'_> {
         };
         let put = |emit: &mut Self, at: Put, operand: Option<&Repr>| match operand {
             None => None,
-            Some(Repr::Mask(_) | Repr::Narrow(_) | Repr::Kept(_)) => {
+            Some(Repr::Mask(_) | Repr::Number(_) | Repr::Narrow(_) | Repr::Kept(_)) => {
                 unreachable!("ptxvm bug: an operand that was not read")
             }
             Some(Repr::Scalar(value)) => Some(ByLane::Same(*value)),

@@ -366,7 +366,7 @@ impl Codegen<'_> {
     fn store_iteration(&self, value: Value, place: Value, index: Value) {
         let (pointer, align) = self.iteration_place(value, place, index);
         let value = if value.ty().element_bits() == 1 {
-            self.b.zext(self.b.bitcast(value, self.int(value.ty().lanes())), self.int(32))
+            self.b.zext(self.bits_to_int(value), self.int(32))
         } else {
             value
         };
@@ -377,7 +377,7 @@ impl Codegen<'_> {
         let (pointer, align) = self.iteration_place(like, place, index);
         if like.ty().element_bits() == 1 {
             let bits = self.b.load(self.int(32), pointer, align);
-            return self.b.bitcast(self.b.trunc(bits, self.int(like.ty().lanes())), like.ty());
+            return self.bits_from(bits, 0, like.ty().lanes());
         }
         self.b.load(like.ty(), pointer, align)
     }

@@ -324,10 +324,8 @@ impl Codegen<'_> {
                 from
             } else {
                 // An inactive lane gives zero.
-                let word = self.b.lshr(runs, self.c32(start as u32));
-                let word = self.b.trunc(word, self.int(self.width));
                 self.b.select(
-                    self.b.bitcast(word, self.bits_type()),
+                    self.bits_from(runs, start as u32, self.width),
                     from,
                     self.b.zero(self.b.vec(self.int(32), self.width)),
                 )

@@ -86,7 +86,7 @@ impl Codegen<'_> {
                     let parts: Vec<Value> = (0..).zip(&chunks).map(of_lanes).collect();
                     undefined.push(self.any_bit(&parts));
                 }
-                Repr::Mask(_) | Repr::Narrow(_) | Repr::Kept(_) => {
+                Repr::Mask(_) | Repr::Number(_) | Repr::Narrow(_) | Repr::Kept(_) => {
                     unreachable!("ptxvm bug: a load of no register")
                 }
             }

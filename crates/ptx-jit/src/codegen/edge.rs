@@ -24,6 +24,9 @@ impl Codegen<'_> {
                 Repr::Bases((0..count).map(|_| self.b.phi(scalar)).collect())
             }
             Shape::Varying if let Some(phis) = self.narrow_phi(name) => phis,
+            Shape::Varying if self.is_one_number(name) => {
+                Repr::Number(self.new_mask(self.b.phi(self.mask_type())))
+            }
             Shape::Varying => {
                 let ty = self.b.vec(scalar, self.width);
                 Repr::Chunks((0..self.chunks()).map(|_| self.b.phi(ty)).collect())
@@ -38,7 +41,9 @@ impl Codegen<'_> {
             let pairs: Vec<(Value, Value)> = match (phi, value) {
                 (Repr::Chunks(phi), _) if phi.is_empty() => continue,
                 (Repr::Scalar(phi), Repr::Scalar(value)) => vec![(*phi, *value)],
-                (Repr::Mask(phi), Repr::Mask(value)) => vec![(self.word(*phi), self.word(*value))],
+                (Repr::Mask(phi), Repr::Mask(value)) | (Repr::Number(phi), Repr::Number(value)) => {
+                    vec![(self.word(*phi), self.word(*value))]
+                }
                 // The value is in its slot on every path.
                 (Repr::Kept(_), _) => Vec::new(),
                 (Repr::Bases(phi), Repr::Bases(value))

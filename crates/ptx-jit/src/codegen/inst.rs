@@ -145,6 +145,9 @@ impl<'a> Codegen<'a> {
         if op.defs.is_empty() {
             return false;
         }
+        if self.joined_numbers(inst, op) {
+            return true;
+        }
         let Some(lowering) = self.lowering(site, inst) else { return false };
         let copied =
             if op.defs.iter().all(|def| self.may_be_noncanonical(*def)) { lowering.copied_srcs } else { 0 };
@@ -245,6 +248,11 @@ impl<'a> Codegen<'a> {
                     Repr::Bases(vec![values[0], stride])
                 }
                 Shape::Affine(_) => Repr::Bases(values),
+                Shape::Varying if self.is_one_number(*def) => {
+                    let chunks: Vec<LaneBits> =
+                        values.into_iter().map(|bits| self.computed_bits(bits)).collect();
+                    Repr::Number(self.mask_of(&chunks))
+                }
                 Shape::Varying => Repr::Chunks(values),
             };
             self.values.define(*def, rep);

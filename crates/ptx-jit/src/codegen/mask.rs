@@ -38,8 +38,9 @@ pub(super) struct Mask(u32);
 struct EmittedMask {
     /// The mask as one number.
     word: Value,
-    /// Its chunks, if it was joined from chunks or is known. They dominate every use of the mask.
-    chunks: Option<Vec<LaneBits>>,
+    /// Its chunks, as far as it was joined from chunks or is known, and the LLVM block where they were noted.
+    /// They dominate every use of the mask.
+    chunks: Option<(Vec<Option<LaneBits>>, Block)>,
     /// Its number among those that warp strips join in memory.
     joined: Option<usize>,
     /// For each chunk that was taken from the number, the vector, and the LLVM block in which it was made.
@@ -59,9 +60,10 @@ impl EmittedMasks {
         Mask(self.all.len() as u32 - 1)
     }
 
-    /// A chunk of a mask, if it was joined from chunks or is known.
-    pub(super) fn chunk(&self, mask: Mask, chunk: u32) -> Option<LaneBits> {
-        Some(self.all[mask.0 as usize].chunks.as_ref()?[chunk as usize])
+    /// A chunk of a mask, if it was joined from chunks or is known, and the LLVM block where it was noted.
+    fn chunk(&self, mask: Mask, chunk: u32) -> Option<(LaneBits, Block)> {
+        let (chunks, block) = self.all[mask.0 as usize].chunks.as_ref()?;
+        chunks[chunk as usize].map(|bits| (bits, *block))
     }
 
     /// A chunk that was taken from a mask in an LLVM block.
@@ -194,12 +196,25 @@ impl Codegen<'_> {
 
     /// Notes the chunks of a mask.
     pub(super) fn note_chunks(&self, mask: Mask, chunks: Vec<LaneBits>) {
-        self.values.masks.borrow_mut().all[mask.0 as usize].chunks = Some(chunks);
+        self.note_some_chunks(mask, chunks.into_iter().map(Some).collect());
     }
 
-    /// The chunks of a mask that was joined from chunks or is known.
-    pub(super) fn chunks_of(&self, mask: Mask) -> Option<Vec<LaneBits>> {
-        self.values.masks.borrow().all[mask.0 as usize].chunks.clone()
+    /// Notes some chunks of a mask.
+    pub(super) fn note_some_chunks(&self, mask: Mask, chunks: Vec<Option<LaneBits>>) {
+        let noted = Some((chunks, self.b.current_block()));
+        self.values.masks.borrow_mut().all[mask.0 as usize].chunks = noted;
+    }
+
+    /// A chunk of a mask that was joined from chunks or is known. Where vectors of bits are not held from one
+    /// LLVM block to the next, only what was computed in this one.
+    pub(super) fn noted_chunk(&self, mask: Mask, chunk: u32) -> Option<LaneBits> {
+        let (bits, block) = self.values.masks.borrow().chunk(mask, chunk)?;
+        // The number of a mask that warp strips join is not there before the end of the section.
+        let held = self.holds_bits() || self.join_of(mask).is_some() || block == self.b.current_block();
+        match bits {
+            LaneBits::Computed(..) if !held => None,
+            LaneBits::Known(_) | LaneBits::Computed(..) => Some(bits),
+        }
     }
 
     /// A mask as one number.
@@ -229,9 +244,10 @@ impl Codegen<'_> {
     /// The bits of each chunk of a mask, if all are known.
     fn known_chunks(&self, mask: Mask) -> Option<Vec<u64>> {
         let masks = self.values.masks.borrow();
-        let known = masks.all[mask.0 as usize].chunks.as_ref()?.iter().map(|chunk| match chunk {
-            LaneBits::Known(bits) => Some(*bits),
-            LaneBits::Computed(..) => None,
+        let (chunks, _) = masks.all[mask.0 as usize].chunks.as_ref()?;
+        let known = chunks.iter().map(|chunk| match chunk {
+            Some(LaneBits::Known(bits)) => Some(*bits),
+            Some(LaneBits::Computed(..)) | None => None,
         });
         known.collect()
     }
@@ -253,7 +269,7 @@ impl Codegen<'_> {
     /// A chunk of a mask that has been emitted, if that is known without emitting code.
     pub(super) fn emitted_part(&self, name: wir::Value, chunk: u32) -> Option<LaneBits> {
         let Some(Repr::Mask(mask)) = self.values.get(name) else { return None };
-        self.values.masks.borrow().chunk(*mask, chunk)
+        self.values.masks.borrow().chunk(*mask, chunk).map(|(bits, _)| bits)
     }
 
     /// The lanes that are in either of two joined sets, or in both, or in one.

@@ -11,7 +11,7 @@ use crate::isel::Comparison;
 use crate::wir;
 use crate::wir::{Kind, Op, OpKind};
 use ptx::ir::{Inst, RegClass};
-use ptx::isa::{BoolOp, Op as O, Ty};
+use ptx::isa::{BoolOp, Op as O, Slot, Ty};
 
 /// A mask or a predicate, or its complement.
 #[derive(Clone, Copy)]
@@ -103,9 +103,14 @@ impl<'a> Codegen<'a> {
     /// a loop over chunks defines is read in the loop only.
     fn is_held(&self, name: wir::Value) -> bool {
         match self.values.get(name) {
-            Some(Repr::Scalar(_) | Repr::Mask(_) | Repr::Bases(_) | Repr::Chunks(_) | Repr::Narrow(_)) => {
-                true
-            }
+            Some(
+                Repr::Scalar(_)
+                | Repr::Mask(_)
+                | Repr::Bases(_)
+                | Repr::Chunks(_)
+                | Repr::Number(_)
+                | Repr::Narrow(_),
+            ) => true,
             Some(Repr::Kept(_)) | None => self.values.later.contains_key(&name),
         }
     }
@@ -120,7 +125,7 @@ impl<'a> Codegen<'a> {
     }
 
     /// How an instruction computes a predicate.
-    fn predicate_made(&self, inst: &'a Inst, op: &Op) -> Option<Made<'a>> {
+    pub(super) fn predicate_made(&self, inst: &'a Inst, op: &Op) -> Option<Made<'a>> {
         let single = op.defs.len() == 1 && self.kind(op.defs[0]) == Kind::Reg(RegClass::Pred);
         if !single || inst.guard.is_some() {
             return None;
@@ -143,7 +148,7 @@ impl<'a> Codegen<'a> {
             };
             return Some(Made::Compared(comparison, [*a, *b], join));
         }
-        if inst.mods.ty() != Ty::Pred {
+        if inst.mods.ty_in(Slot::Type) != Some(Ty::Pred) {
             return None;
         }
         if let (O::Not, [a]) = (inst.op, sources.as_slice()) {

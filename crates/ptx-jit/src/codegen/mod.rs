@@ -11,6 +11,7 @@
 mod active_guard;
 pub(crate) mod atomic;
 mod barrier_slots;
+mod bit_vectors;
 mod check_coalesce;
 mod check_elim;
 mod check_emit;
@@ -108,6 +109,8 @@ enum Repr {
     Bases(Vec<Value>),
     /// A vector for each chunk.
     Chunks(Vec<Value>),
+    /// A predicate as one number ([`bit_vectors`]).
+    Number(Mask),
     /// A vector for each warp, with narrow lanes ([`narrow_lanes`]).
     Narrow(Vec<Value>),
     /// A vector for each chunk, in the memory of a coarse warp's barrier slots, at this offset in bytes

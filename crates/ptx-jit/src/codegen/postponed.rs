@@ -66,7 +66,7 @@ impl Codegen<'_> {
             let operand = match operand {
                 Repr::Scalar(value) => self.b.splat(*value, self.width),
                 Repr::Bases(chunks) | Repr::Chunks(chunks) => chunks[c as usize],
-                Repr::Mask(_) | Repr::Narrow(_) | Repr::Kept(_) => {
+                Repr::Mask(_) | Repr::Number(_) | Repr::Narrow(_) | Repr::Kept(_) => {
                     unreachable!("ptxvm bug: an operand that was not read")
                 }
             };

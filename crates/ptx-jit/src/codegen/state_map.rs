@@ -164,6 +164,9 @@ impl Codegen<'_> {
             Held::Rows { .. } => Repr::Bases((0..2).map(|at| scalar(self, at)).collect()),
             Held::Mask => {
                 let mask = self.b.load(self.mask_type(), place, 4);
+                if self.is_one_number(name) && self.shape(name) == &Shape::Varying {
+                    return Repr::Number(self.new_mask(mask));
+                }
                 Repr::Chunks((0..self.chunks()).map(|c| self.chunk_of_word(mask, c)).collect())
             }
             Held::Each => {
@@ -185,7 +188,9 @@ impl Codegen<'_> {
         let bases = match rep {
             Repr::Scalar(value) => vec![value],
             Repr::Bases(bases) => bases,
-            Repr::Mask(_) | Repr::Chunks(_) | Repr::Narrow(_) | Repr::Kept(_) => return rep,
+            Repr::Mask(_) | Repr::Chunks(_) | Repr::Number(_) | Repr::Narrow(_) | Repr::Kept(_) => {
+                return rep;
+            }
         };
         let chunk = |c: u32| {
             let start = (c * self.width) as usize;

@@ -11,6 +11,7 @@ use crate::target::Level;
 use crate::wir;
 use crate::wir::{Affine, Kind, Op, OpKind, Shape};
 use ptx::ir::{Reg, RegClass};
+use ptx::isa::BoolOp;
 
 impl Codegen<'_> {
     pub(super) fn rep(&self, name: wir::Value) -> &Repr {
@@ -31,7 +32,7 @@ impl Codegen<'_> {
         match self.rep(name) {
             Repr::Scalar(value) => *value,
             Repr::Mask(mask) => self.word(*mask),
-            Repr::Bases(_) | Repr::Chunks(_) | Repr::Narrow(_) | Repr::Kept(_) => {
+            Repr::Bases(_) | Repr::Chunks(_) | Repr::Number(_) | Repr::Narrow(_) | Repr::Kept(_) => {
                 unreachable!("ptxvm bug: a uniform value is not a scalar")
             }
         }
@@ -72,7 +73,7 @@ impl Codegen<'_> {
                 };
                 Some(if offset == 0 { base } else { self.b.add(base, self.offset_of(base, offset)) })
             }
-            Repr::Chunks(_) | Repr::Narrow(_) | Repr::Kept(_) => None,
+            Repr::Chunks(_) | Repr::Number(_) | Repr::Narrow(_) | Repr::Kept(_) => None,
         }
     }
 
@@ -108,8 +109,10 @@ impl Codegen<'_> {
 
     /// As [`Codegen::chunk`]; a NaN may have any bits.
     pub(super) fn noncanonical_chunk(&mut self, name: wir::Value, chunk: u32) -> Value {
-        if let Repr::Chunks(chunks) = self.rep(name) {
-            return chunks[chunk as usize];
+        match self.rep(name) {
+            Repr::Chunks(chunks) => return chunks[chunk as usize],
+            Repr::Number(mask) => return self.vector_of(self.cached_bits(*mask, chunk)),
+            Repr::Scalar(_) | Repr::Mask(_) | Repr::Bases(_) | Repr::Narrow(_) | Repr::Kept(_) => {}
         }
         self.forget_vectors();
         if let Some(vector) = self.values.vectors.get(&(name, chunk)) {
@@ -179,7 +182,7 @@ impl Codegen<'_> {
 
     /// The lanes of a chunk in a mask.
     pub(super) fn mask_bits(&self, mask: Mask, chunk: u32) -> LaneBits {
-        if let Some(bits) = self.values.masks.borrow().chunk(mask, chunk) {
+        if let Some(bits) = self.noted_chunk(mask, chunk) {
             return bits;
         }
         self.computed_bits(self.chunk_of_word(self.word(mask), chunk))
@@ -187,12 +190,7 @@ impl Codegen<'_> {
 
     /// The lanes of a chunk in a mask that is one number.
     pub(super) fn chunk_of_word(&self, word: Value, chunk: u32) -> Value {
-        let shifted = match chunk {
-            0 => word,
-            _ => self.b.lshr(word, self.b.const_int(word.ty(), u64::from(chunk * self.width))),
-        };
-        let bits = self.b.trunc(shifted, self.int(self.width));
-        self.b.bitcast(bits, self.bits_type())
+        self.bits_from(word, chunk * self.width, self.width)
     }
 
     /// The type of a mask: an integer with a bit for each lane.
@@ -250,10 +248,26 @@ impl Codegen<'_> {
             let chunks: Vec<LaneBits> = made.collect();
             return self.mask_of(&chunks);
         }
-        let (Some(left), Some(right)) = (self.chunks_of(a), self.chunks_of(b)) else {
-            return words(self, a, b);
-        };
-        let chunks: Vec<LaneBits> = left.into_iter().zip(right).map(|(a, b)| made(self, a, b)).collect();
+        let noted = |c| (self.noted_chunk(a, c), self.noted_chunk(b, c));
+        let noted: Vec<(Option<LaneBits>, Option<LaneBits>)> = (0..self.chunks()).map(noted).collect();
+        let known = |bits: &Option<LaneBits>| matches!(bits, Some(LaneBits::Known(_)));
+        if noted.iter().any(|(a, b)| a.is_none() || b.is_none()) {
+            let mask = words(self, a, b);
+            if !self.holds_bits() && noted.iter().any(|(a, b)| known(a) || known(b)) {
+                let chunks = (0..).zip(noted).map(|(c, (left, right))| {
+                    if !known(&left) && !known(&right) {
+                        return None;
+                    }
+                    let bits =
+                        |mask, noted: Option<LaneBits>| noted.unwrap_or_else(|| self.cached_bits(mask, c));
+                    Some(made(self, bits(a, left), bits(b, right)))
+                });
+                self.note_some_chunks(mask, chunks.collect());
+            }
+            return mask;
+        }
+        let chunks = noted.into_iter().filter_map(|(a, b)| Some(made(self, a?, b?)));
+        let chunks: Vec<LaneBits> = chunks.collect();
         if chunks.iter().any(|chunk| matches!(chunk, LaneBits::Known(_))) {
             return self.mask_of(&chunks);
         }
@@ -264,7 +278,7 @@ impl Codegen<'_> {
 
     /// The lanes of a chunk in a mask; a vector that was made in this LLVM block is used again.
     pub(super) fn cached_bits(&self, mask: Mask, chunk: u32) -> LaneBits {
-        let noted = self.values.masks.borrow().chunk(mask, chunk);
+        let noted = self.noted_chunk(mask, chunk);
         noted.unwrap_or_else(|| self.computed_bits(self.mask_chunk(mask, chunk)))
     }
 
@@ -299,6 +313,20 @@ impl Codegen<'_> {
                 (None, None) => emit.new_mask(emit.b.or(emit.word(a), emit.word(b))),
             }
         })
+    }
+
+    /// The lanes that are in either of two masks, or in both, or in one.
+    pub(super) fn mask_joined(&self, how: BoolOp, a: Mask, b: Mask) -> Mask {
+        match how {
+            BoolOp::And => self.mask_and(a, b),
+            BoolOp::Or => self.mask_or(a, b),
+            BoolOp::Xor => self.mask_made(
+                a,
+                b,
+                |emit, a, b| emit.bits_joined(how, a, b),
+                |emit, a, b| emit.new_mask(emit.b.xor(emit.word(a), emit.word(b))),
+            ),
+        }
     }
 
     pub(super) fn mask_not(&self, a: Mask) -> Mask {
@@ -345,7 +373,7 @@ impl Codegen<'_> {
         }
         let mut mask = self.b.zero(ty);
         for (at, chunk) in chunks.iter().enumerate() {
-            let bits = self.b.bitcast(self.vector_of(*chunk), self.int(self.width));
+            let bits = self.bits_to_int(self.vector_of(*chunk));
             let bits = self.b.zext(bits, ty);
             let shift = self.b.const_int(ty, u64::from(at as u32 * self.width));
             let bits = if at == 0 { bits } else { self.b.shl(bits, shift) };
@@ -364,6 +392,8 @@ impl Codegen<'_> {
                     self.new_mask(self.b.sext(all, self.mask_type()))
                 }
             }
+        } else if let Some(Repr::Number(mask)) = self.values.get(pred) {
+            *mask
         } else if let Some(lanes) = self.narrow_truths(pred) {
             self.new_mask(lanes)
         } else {
@@ -435,6 +465,7 @@ impl Codegen<'_> {
                 Repr::Bases((0..count).map(|c| base(self, c)).collect())
             }
             Shape::Varying if let Some(width) = self.lane_width(like) => self.in_lanes_of(name, width),
+            Shape::Varying if self.is_one_number(like) => Repr::Number(self.truths(name, false)),
             Shape::Varying => {
                 let mut chunks = Vec::new();
                 for c in 0..self.chunks() {
@@ -453,11 +484,12 @@ impl Codegen<'_> {
         }
         let def = op.defs[0];
         let rep = if self.kind(def) == Kind::Mask {
+            let [mask, a, b] = [0, 1, 2].map(|at| self.scalar(op.uses[at]));
+            Repr::Mask(self.blend(mask, a, b))
+        } else if self.shape(def) == &Shape::Varying && self.is_one_number(def) {
             let mask = self.scalar(op.uses[0]);
-            let (a, b) = (self.scalar(op.uses[1]), self.scalar(op.uses[2]));
-            let kept = self.b.not(mask);
-            let (a, b) = (self.b.and(a, mask), self.b.and(b, kept));
-            Repr::Mask(self.new_mask(self.b.or(a, b)))
+            let [a, b] = [1, 2].map(|at| self.truths(op.uses[at], false));
+            Repr::Number(self.blend(mask, self.word(a), self.word(b)))
         } else {
             let mask = self.mask(op.uses[0]);
             let chunks = (0..self.chunks()).map(|c| {
@@ -475,6 +507,12 @@ impl Codegen<'_> {
         self.values.define(def, rep);
     }
 
+    /// The bits of `a` in the lanes of a mask, and those of `b` in the others.
+    fn blend(&self, mask: Value, a: Value, b: Value) -> Mask {
+        let (a, b) = (self.b.and(a, mask), self.b.and(b, self.b.not(mask)));
+        self.new_mask(self.b.or(a, b))
+    }
+
     pub(super) fn select_pred(&mut self, negated: bool, op: &Op) {
         let (pred, def) = (op.uses[0], op.defs[0]);
         let (mut a, mut b) = (op.uses[1], op.uses[2]);
@@ -489,6 +527,10 @@ impl Codegen<'_> {
                 (Repr::Mask(a), Repr::Mask(b)) => {
                     let words = [a, b].map(|mask| self.word(mask));
                     Repr::Mask(self.new_mask(pick(self, (&words[0], &words[1]))))
+                }
+                (Repr::Number(a), Repr::Number(b)) => {
+                    let words = [a, b].map(|mask| self.word(mask));
+                    Repr::Number(self.new_mask(pick(self, (&words[0], &words[1]))))
                 }
                 (Repr::Bases(a), Repr::Bases(b)) => {
                     Repr::Bases(a.iter().zip(&b).map(|x| pick(self, x)).collect())
@@ -507,6 +549,9 @@ impl Codegen<'_> {
             }
         } else if let Some(width) = self.lane_width(def) {
             self.select_lanes(pred, (a, b), width)
+        } else if self.is_one_number(def) {
+            let [mask, a, b] = [pred, a, b].map(|name| self.truths(name, false));
+            Repr::Number(self.blend(self.word(mask), self.word(a), self.word(b)))
         } else {
             let chunks = (0..self.chunks()).map(|c| {
                 self.at_chunk(c);
@@ -688,7 +733,7 @@ impl Codegen<'_> {
 
     /// The condition that any element of a vector of bits is set.
     pub(super) fn any(&self, bits: Value) -> Value {
-        let word = self.b.bitcast(bits, self.int(bits.ty().lanes()));
+        let word = self.bits_to_int(bits);
         self.b.icmp(IntPred::Ne, word, self.b.zero(word.ty()))
     }
 }

@@ -474,7 +474,7 @@ impl Codegen<'_> {
             }
             for (c, (block, part)) in (0..).zip(&joined.parts) {
                 self.b.position_before_end(*block);
-                let bits = self.b.bitcast(*part, self.int(self.width));
+                let bits = self.bits_to_int(*part);
                 let place = self.b.offset(room, joined.offset + u64::from(c * self.width / 8));
                 self.b.store(bits, place, 1);
             }
