@@ -115,6 +115,7 @@ impl Codegen<'_> {
         ] {
             self.b.store(value, self.field(field), 8);
         }
+        self.position.slot_memory.set(None);
         if self.job.clocks {
             self.b.store(of(self, offset_of!(Slot, clock)), self.field(offset_of!(Frame, clock)), 8);
         }
@@ -387,7 +388,13 @@ impl Codegen<'_> {
         if let Some(kept) = self.passes.chunk_loops.slot_memory {
             return kept;
         }
-        self.b.load(self.b.ptr(), self.field(offset_of!(Frame, kept)), 8)
+        let block = self.b.current_block();
+        if let Some((_, kept)) = self.position.slot_memory.get().filter(|(at, _)| *at == block) {
+            return kept;
+        }
+        let kept = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, kept)), 8);
+        self.position.slot_memory.set(Some((block, kept)));
+        kept
     }
 
     /// Begins code that is executed only if a whole CTA runs; `None` if none ever does. Returns the LLVM

@@ -2,7 +2,7 @@
 
 use super::version_prefix::Prefix;
 use crate::analysis::loop_kind::LoopKind;
-use crate::llvm::Value;
+use crate::llvm::{Block, Value};
 use crate::wir::checks::BlockChecks;
 use crate::wir::version::Version;
 use crate::wir::{BlockId, Exit, Site};
@@ -34,4 +34,6 @@ pub(super) struct Position {
     pub(super) pending_exit: Option<(Site, Exit)>,
     /// The cost of accesses that are done lane by lane in the current LLVM block.
     pub(super) scalarized_cost: Cell<u32>,
+    /// The slot memory of the running warp, and the LLVM block in which its address was loaded.
+    pub(super) slot_memory: Cell<Option<(Block, Value)>>,
 }

@@ -9,7 +9,7 @@ use std::ffi::{CString, c_uint};
 
 use llvm_sys::analysis::LLVMVerifierFailureAction;
 use llvm_sys::prelude::{LLVMBasicBlockRef, LLVMContextRef, LLVMModuleRef, LLVMTypeRef, LLVMValueRef};
-use llvm_sys::{LLVMAttributeFunctionIndex, LLVMLinkage, LLVMTypeKind};
+use llvm_sys::{LLVMAttributeFunctionIndex, LLVMLinkage, LLVMOpcode, LLVMTypeKind};
 
 use super::api::{call, take_message};
 use super::exit::Working;
@@ -237,7 +237,8 @@ impl Module {
         if broken == 0 { Ok(()) } else { Err(text) }
     }
 
-    /// The number of instructions of the largest function; counting stops at `most`.
+    /// The number of instructions of the largest function, without those that offset an address, which
+    /// accesses include; counting stops at `most`.
     pub(super) fn instructions(&self, most: usize) -> usize {
         let mut largest = 0;
         let mut function = call!(LLVMGetFirstFunction(self.raw));
@@ -247,7 +248,8 @@ impl Module {
             while !block.is_null() && count < most {
                 let mut inst = call!(LLVMGetFirstInstruction(block));
                 while !inst.is_null() {
-                    count += 1;
+                    let offsets = call!(LLVMGetInstructionOpcode(inst)) == LLVMOpcode::LLVMGetElementPtr;
+                    count += usize::from(!offsets);
                     inst = call!(LLVMGetNextInstruction(inst));
                 }
                 block = call!(LLVMGetNextBasicBlock(block));
