@@ -55,7 +55,7 @@ impl Codegen<'_> {
             }
             let on: Vec<u64> = (0..self.width).map(|lane| u64::from(lane < left)).collect();
             let on = self.b.const_ints(self.int(1), &on);
-            self.masked_load(from, bytes, on, self.b.zero(ty))
+            self.masked_load(access.space, from, bytes, on, self.b.zero(ty))
         };
         (0..count.div_ceil(self.width)).map(vector).collect()
     }

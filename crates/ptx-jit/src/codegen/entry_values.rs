@@ -109,7 +109,9 @@ impl Codegen<'_> {
         self.b.position_at_end(self.passes.chunk_loops.rooms);
         let place = self.b.alloca(self.b.vec(self.int(64), 5 * self.lanes), 64);
         self.entry.scratch = Some(place);
-        self.entry.spare = self.b.alloca(self.b.vec(self.int(64), 2), 16);
+        // As many words as the longest vector of an access has.
+        const SPARE_WORDS: u32 = 32;
+        self.entry.spare = self.b.alloca(self.b.vec(self.int(64), SPARE_WORDS), 64);
         self.b.position_at_end(self.flow.head);
     }
 }

@@ -161,7 +161,13 @@ impl<'a> Codegen<'a> {
                 (0..chunks).map(|number| self.b.load(ty, at(self, number), bytes as u32)).collect();
             let ends: Vec<u64> = (0..self.width).map(|lane| u64::from((lane as i32) < more)).collect();
             let ends = self.b.const_ints(self.int(1), &ends);
-            vectors.push(self.masked_load(at(self, chunks), bytes as u32, ends, self.b.zero(ty)));
+            vectors.push(self.masked_load(
+                piece.access.space,
+                at(self, chunks),
+                bytes as u32,
+                ends,
+                self.b.zero(ty),
+            ));
             covered.push(Covered { chunks, vectors });
             c += chunks;
         }

@@ -186,7 +186,7 @@ impl Codegen<'_> {
         match (words, lanes) {
             (Words::Row(pointer), None) => self.b.load(ty, *pointer, LOCAL_WORD as u32),
             (Words::Row(pointer), Some(lanes)) => {
-                self.masked_load(*pointer, LOCAL_WORD as u32, lanes, self.b.zero(ty))
+                self.masked_load(Space::Local, *pointer, LOCAL_WORD as u32, lanes, self.b.zero(ty))
             }
             (Words::Each(pointers), lanes) => {
                 self.masked_gather(*pointers, LOCAL_WORD as u32, lanes, self.b.zero(ty))
@@ -198,7 +198,7 @@ impl Codegen<'_> {
         match (words, lanes) {
             (Words::Row(pointer), None) => self.b.store(value, *pointer, LOCAL_WORD as u32),
             (Words::Row(pointer), Some(lanes)) => {
-                self.masked_store(value, *pointer, LOCAL_WORD as u32, lanes);
+                self.masked_store(Space::Local, value, *pointer, LOCAL_WORD as u32, lanes);
             }
             (Words::Each(pointers), lanes) => {
                 self.masked_scatter(value, *pointers, LOCAL_WORD as u32, lanes);

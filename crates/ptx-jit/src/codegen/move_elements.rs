@@ -252,7 +252,7 @@ impl Codegen<'_> {
             _ => pointer,
         };
         let bits = self.interleave(&vec![bits; access.count as usize]);
-        self.masked_load(pointer, access.bits / 8, bits, self.b.zero(ty))
+        self.masked_load(access.space, pointer, access.bits / 8, bits, self.b.zero(ty))
     }
 
     /// The mask of `count` lanes of a chunk, starting with lane `from`.
@@ -280,7 +280,7 @@ impl Codegen<'_> {
         let pointer = self.b.int_to_ptr(aligned);
         let words = match lanes {
             None => self.b.load(ty, pointer, 4),
-            Some(lanes) => self.masked_load(pointer, 4, lanes, self.b.zero(ty)),
+            Some(lanes) => self.masked_load(access.space, pointer, 4, lanes, self.b.zero(ty)),
         };
         let more = self.b.and(base, self.c64(3));
         let more = self.b.trunc(self.b.shl(more, self.c64(3)), self.int(32));
@@ -451,7 +451,7 @@ impl Codegen<'_> {
                     None => self.b.store(all, pointer, access.bytes()),
                     Some(lanes) => {
                         let bits = self.interleave(&vec![lanes; access.count as usize]);
-                        self.masked_store(all, pointer, bytes, bits);
+                        self.masked_store(access.space, all, pointer, bytes, bits);
                     }
                 }
             }

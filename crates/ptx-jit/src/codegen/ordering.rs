@@ -269,7 +269,7 @@ impl Codegen<'_> {
                 let ty = self.b.vec(self.int(32), count);
                 match part.active {
                     None => self.b.load(ty, pointer, 4),
-                    Some(lanes) => self.masked_load(pointer, 4, lanes, self.b.zero(ty)),
+                    Some(lanes) => self.masked_load(Space::Global, pointer, 4, lanes, self.b.zero(ty)),
                 }
             }
             Words::Each(_) => {
@@ -283,7 +283,7 @@ impl Codegen<'_> {
         let pointer = self.stamp_pointer(part, kind, interval);
         match (&part.words, part.active) {
             (Words::One(..), _) | (Words::Row(..), None) => self.b.store(left, pointer, 4),
-            (Words::Row(..), Some(lanes)) => self.masked_store(left, pointer, 4, lanes),
+            (Words::Row(..), Some(lanes)) => self.masked_store(Space::Global, left, pointer, 4, lanes),
             (Words::Each(_), lanes) => self.masked_scatter(left, pointer, 4, lanes),
         }
     }

@@ -28,7 +28,7 @@ impl Codegen<'_> {
                 self.b.load(ty, pointer, bytes)
             } else {
                 let bits = if whole { self.reached(cover) } else { self.owned(cover, lanes) };
-                self.masked_load(pointer, bytes, bits, self.b.zero(ty))
+                self.masked_load(access.space, pointer, bytes, bits, self.b.zero(ty))
             };
             let width = self.width as i32;
             result = Some(match result {
@@ -68,7 +68,7 @@ impl Codegen<'_> {
                 continue;
             }
             let bits = self.owned(cover, lanes);
-            self.masked_store(vector, pointer, bytes, bits);
+            self.masked_store(access.space, vector, pointer, bytes, bits);
         }
     }
 

@@ -100,7 +100,7 @@ impl Codegen<'_> {
                 None => self.b.store(own, pointer, access.bytes()),
                 Some(lanes) => {
                     let bits = self.part_of(lanes, (at * run, run));
-                    self.masked_store(own, pointer, access.bits / 8, bits);
+                    self.masked_store(access.space, own, pointer, access.bits / 8, bits);
                 }
             }
         }

@@ -133,7 +133,7 @@ impl Codegen<'_> {
         let pointer = lanes.map_or(pointer, |lanes| self.sound(pointer, lanes));
         let read = self.b.icmp(IntPred::Ule, self.multiples(unit), self.b.splat(span.last, self.width));
         let ty = self.b.vec(self.int(access.bits), self.width);
-        let loaded = self.masked_load(pointer, access.bytes(), read, self.b.zero(ty));
+        let loaded = self.masked_load(access.space, pointer, access.bytes(), read, self.b.zero(ty));
         let by = self.b.const_int(span.steps.ty(), unit.trailing_zeros().into());
         self.permuted_by(loaded, self.b.lshr(span.steps, by))
     }
