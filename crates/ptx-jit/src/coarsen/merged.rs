@@ -20,7 +20,7 @@ use crate::effects;
 use crate::target::Level;
 use crate::tuning::{
     LOCKSTEP_MAX_CHUNKS, MERGED_CTAS_MAX_ASSUMED_INSTRUCTIONS, MERGED_CTAS_MAX_PATH_INSTRUCTIONS,
-    MERGED_CTAS_MIN_GAIN, MERGED_CTAS_MIN_GROUPS, coarse_warp_registers,
+    MERGED_CTAS_MIN_GROUPS, coarse_warp_registers, merged_ctas_min_gain,
 };
 use crate::wir::{self, ExitReason, Func, GuardKind, LaunchShape, Term};
 use ptx::ir::{Addr, Base, Function, Inst, Program, Src, Terminator};
@@ -155,7 +155,7 @@ pub(super) fn pays(
         (cost::loops(single, function, alone), cost::loops(coarse, function, together))
     };
     let separate = separate * warps;
-    match separate - separate / MERGED_CTAS_MIN_GAIN >= all {
+    match separate - separate / merged_ctas_min_gain(level) >= all {
         true => Ok(()),
         false => Err(AS_LONG),
     }
