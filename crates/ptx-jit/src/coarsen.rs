@@ -144,9 +144,9 @@ pub(crate) fn candidates(
         Gain::Latency => !border,
         Gain::Barriers | Gain::Rows => false,
     };
-    match within.gain {
-        Gain::Scalars | Gain::Latency if within.first > 1 && alone_first => [&[within], &all[..]].concat(),
-        Gain::Barriers | Gain::Scalars | Gain::Latency | Gain::Rows => [&all[..], &[within]].concat(),
+    match within.first > 1 && alone_first {
+        true => [&[within], &all[..]].concat(),
+        false => [&all[..], &[within]].concat(),
     }
 }
 
